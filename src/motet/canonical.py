@@ -10,7 +10,7 @@ from typing import TypeAlias
 import rfc8785
 
 # A read-only view of JSON, so that tuples and frozen mappings pass without a copy.
-Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 _SAFE_INTEGER = 2**53 - 1
 
@@ -22,9 +22,9 @@ def canonical(value: Json) -> bytes:
     (``{"$int": "…"}``) and still get a stable name. Lone surrogates become ``?``.
     """
     try:
-        return rfc8785.dumps(value)  # type: ignore[arg-type]
+        return rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, UnicodeEncodeError):
-        return rfc8785.dumps(_plain(value))  # type: ignore[arg-type]
+        return rfc8785.dumps(_plain(value))
 
 
 def digest(value: Json) -> str:
