@@ -5,7 +5,8 @@ Facts that the readers rely on:
 - ``calls`` is the journal: every answer that a run received from outside (model, tool, input), in the order of its scope.
   A row is never changed into another answer; rows that a resumed run no longer follows are marked ``superseded``.
 - Conversations are stored once. A model call holds ``kept``, the number of leading messages it shares with the previous call of
-  its scope, and the hashes of the messages after them; message texts are blobs.
+  its scope, and the hashes of the messages after them; message texts are blobs. Failed calls hold their whole list and are no
+  part of that chain; a resumed run starts a new one with ``kept`` = 0.
 - A blob's name is the SHA-256 of its uncompressed content, and is checked on every read.
 - Times are seconds since the epoch, money is in US dollars, and token counts are null when unknown.
 """
@@ -91,6 +92,8 @@ calls = Table(
     Column("reasoning", Integer),
     Column("latent_steps", Integer, nullable=False, default=0),
     Column("money", Float),
+    Column("charged", Integer, nullable=False, default=0),  # tokens counted against budgets: unknown usage at its reservation
+    Column("charged_money", Float, nullable=False, default=0.0),
     Column("attempts", Integer, nullable=False, default=1),
     Column("lost", Text, nullable=False, default="[]"),  # JSON list of the usages of failed attempts
     Column("seconds", Float, nullable=False, default=0.0),
@@ -151,3 +154,5 @@ scores = Table(
 )
 
 Index("ix_runs_created", runs.c.created)
+# A run's calls with the superseded ones among them: to resume, show and remove it.
+Index("ix_calls_run_id", calls.c.run_id)

@@ -84,7 +84,7 @@ class Store:
 
         Raises InputError for a URL that cannot be used, SchemaMismatch for a store from a newer Motet, StoreError for a damaged file.
         """
-        from motet.store.migrate import upgrade
+        from motet.store.migrate import at_head, upgrade
 
         try:
             parsed = sa.make_url(url or store_url())
@@ -94,7 +94,8 @@ class Store:
             ) from None
         reader, writer = _engines(parsed)
         try:
-            upgrade(writer)
+            if not at_head(reader):
+                upgrade(writer)
         except sa.exc.OperationalError as error:
             raise InputError(f"the store {_shown(parsed)} cannot be opened: {_reason(error)}") from None
         except sa.exc.DatabaseError as error:
@@ -154,6 +155,11 @@ class Store:
     ) -> T | None:
         """``write`` for callers outside an event loop."""
         return self._put(rows, blobs or {}, then, fence).result()
+
+    def post(self, rows: Sequence[Row], *, blobs: Mapping[str, bytes], fence: Fence) -> None:
+        """``write`` for a caller that cannot wait, such as one that is being cancelled."""
+        if not self._closed:
+            self._put(rows, blobs, None, fence)
 
     def append(self, row: Row, *, fence: Fence | None = None) -> None:
         """Insert ``row`` with the next commit, or by itself after a moment. Dropped if the run has another owner by then."""
@@ -355,7 +361,7 @@ def _sqlite(url: sa.URL, begin: str) -> sa.Engine:
     def connected(connection: Any, _record: object) -> None:
         # The driver's own transaction handling would start a transaction at the first write only, and never IMMEDIATE.
         connection.isolation_level = None
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=30000"):
+        for pragma in ("synchronous=FULL", "foreign_keys=ON", "busy_timeout=30000"):
             connection.execute(f"PRAGMA {pragma}").close()
 
     sa.event.listen(engine, "connect", connected)
