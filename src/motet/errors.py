@@ -23,6 +23,8 @@ MotetError
 
 from __future__ import annotations
 
+from motet.usage import Usage
+
 __all__ = [
     "BadReply",
     "BudgetExceeded",
@@ -67,7 +69,8 @@ class ModelError(MotetError):
     """A model did not give a usable reply.
 
     ``retryable`` says whether the same request may succeed if sent again; ``retry_after`` is the server's
-    own wish in seconds; ``billed`` says whether the failed attempt may have cost tokens we cannot see.
+    own wish in seconds; ``billed`` says whether the failed attempt may have cost tokens we cannot see. ``attempts`` and ``lost``
+    cover the whole call: how often it was tried, and the usage (as a rule unknown) of every attempt that may have been billed.
     """
 
     boundary = "model"
@@ -77,6 +80,8 @@ class ModelError(MotetError):
         super().__init__(message)
         self.retry_after = retry_after
         self.billed = billed
+        self.attempts = 1
+        self.lost: tuple[Usage, ...] = (Usage(),) if billed else ()
 
 
 class ModelUnavailable(ModelError):
@@ -134,11 +139,14 @@ class RunError(MotetError):
 
 
 class BudgetExceeded(RunError):
-    """The next call would pass a budget; ``limit`` names which (tokens, money, calls, seconds)."""
+    """The next call would pass a budget; ``limit`` names which (tokens, money, calls, seconds). ``lost`` is the usage of attempts
+    that failed before the budget stopped the next one.
+    """
 
     def __init__(self, message: str, *, limit: str) -> None:
         super().__init__(message)
         self.limit = limit
+        self.lost: tuple[Usage, ...] = ()
 
 
 class RunBusy(RunError):

@@ -26,7 +26,7 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from motet.errors import InputError
 from motet.models.model import Price
@@ -103,7 +103,7 @@ def load_settings(path: Path | None = None) -> Settings:
         raise InputError(f"settings file {found}: {explain(error, Settings)}") from None
 
 
-def explain(error: ValidationError, model: type[Value]) -> str:
+def explain(error: ValidationError, model: type[BaseModel]) -> str:
     """One line for a failed validation: where, what, and for an unknown key the nearest right one."""
     first = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in first["loc"])
@@ -122,7 +122,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; known: {', '.join(names)}" if names else ""
 
 
-def _field_names(model: type[Value]) -> set[str]:
+def _field_names(model: type[BaseModel]) -> set[str]:
     """Field names of ``model`` and of the values nested in it."""
     names: set[str] = set()
     todo: list[object] = [model]
@@ -132,7 +132,7 @@ def _field_names(model: type[Value]) -> set[str]:
         if item in seen:
             continue
         seen.add(item)
-        if isinstance(item, type) and issubclass(item, Value):
+        if isinstance(item, type) and issubclass(item, BaseModel):
             names.update(item.model_fields)
             todo.extend(field.annotation for field in item.model_fields.values())
         todo.extend(getattr(item, "__args__", ()))

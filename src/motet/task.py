@@ -23,7 +23,7 @@ class Task(Value):
 
     version: Literal[1] = 1
     question: str = Field(min_length=1)
-    id: str = ""
+    id: str = Field(default="", pattern=r"^[A-Za-z0-9_.#:-]{0,200}$")
     cluster: str | None = None
     context: dict[str, JsonValue] = Field(default_factory=dict)
 

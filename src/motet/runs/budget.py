@@ -1,0 +1,112 @@
+"""Budgets: what a run, a node or a peer may spend, checked before each call.
+
+A call reserves its estimated prompt plus ``max_tokens`` and settles on the reply; usage that stays unknown is charged at the reservation.
+Every account of the path up to the run is checked before any is touched, so a refused call leaves no trace.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from motet.errors import BudgetExceeded
+from motet.models.model import Price, Reply, Request, estimate_tokens
+from motet.usage import Usage
+from motet.value import Value
+
+
+class Budget(Value):
+    """Limits of one account; ``None`` is no limit. Money is in US dollars; ``seconds`` is working time over all sittings."""
+
+    tokens: int | None = Field(default=None, gt=0)
+    money: float | None = Field(default=None, gt=0)
+    calls: int | None = Field(default=None, gt=0)
+    seconds: float | None = Field(default=None, gt=0)
+
+
+class Charge(Value):
+    """An amount counted against budgets."""
+
+    tokens: int = 0
+    money: float = 0.0
+    calls: int = 0
+
+    def __add__(self, other: Charge) -> Charge:
+        return Charge(tokens=self.tokens + other.tokens, money=self.money + other.money, calls=self.calls + other.calls)
+
+    def __sub__(self, other: Charge) -> Charge:
+        return Charge(tokens=self.tokens - other.tokens, money=self.money - other.money, calls=self.calls - other.calls)
+
+
+def reservation(request: Request, price: Price | None) -> Charge:
+    """The most that one attempt at ``request`` is expected to cost."""
+    prompt = estimate_tokens(request)
+    worst = Usage(prompt=prompt, completion=request.max_tokens)
+    money = price.of(worst) if price else None
+    return Charge(tokens=prompt + request.max_tokens, money=money or 0.0, calls=1)
+
+
+def charge(request: Request, price: Price | None, *, reply: Reply | None, lost: int) -> Charge:
+    """What a finished call counts: its reply's usage where known, and a reservation for every attempt of unknown usage."""
+    once = reservation(request, price)
+    total = Charge(tokens=once.tokens * lost, money=once.money * lost, calls=lost)
+    if reply is None:
+        return total
+    tokens = reply.usage.tokens
+    money = price.of(reply.usage) if price else None
+    return total + Charge(
+        tokens=once.tokens if tokens is None else tokens, money=once.money if money is None else money, calls=1
+    )
+
+
+class Account:
+    """The budget of one scope, and of everything below it. ``spent`` starts with what earlier sittings were charged."""
+
+    def __init__(
+        self, budget: Budget, *, name: str, parent: Account | None = None, spent: Charge | None = None
+    ) -> None:
+        self.budget = budget
+        self.name = name
+        self.parent = parent
+        self.spent = spent or Charge()
+        self.reserved = Charge()
+
+    def reserve(self, amount: Charge) -> None:
+        """Set ``amount`` aside here and in every account above. Raises BudgetExceeded, naming the account and the limit."""
+        path = self._path()
+        for account in path:
+            account._check(amount)
+        for account in path:
+            account.reserved += amount
+
+    def settle(self, reserved: Charge, spent: Charge) -> None:
+        """Give back ``reserved`` and count ``spent``."""
+        for account in self._path():
+            account.reserved -= reserved
+            account.spent += spent
+
+    def _path(self) -> list[Account]:
+        path: list[Account] = []
+        account: Account | None = self
+        while account is not None:
+            path.append(account)
+            account = account.parent
+        return path
+
+    def _check(self, amount: Charge) -> None:
+        used = self.spent + self.reserved
+        limits: tuple[tuple[str, float | None, float, float], ...] = (
+            ("tokens", self.budget.tokens, used.tokens, amount.tokens),
+            ("money", self.budget.money, used.money, amount.money),
+            ("calls", self.budget.calls, used.calls, amount.calls),
+        )
+        for limit, allowed, so_far, more in limits:
+            if allowed is not None and so_far + more > allowed:
+                raise BudgetExceeded(
+                    f"the {limit} budget of {self.name} is used up: the next call may need {_shown(limit, more)}, "
+                    f"and {_shown(limit, max(allowed - so_far, 0))} of {_shown(limit, allowed)} are left",
+                    limit=limit,
+                )
+
+
+def _shown(limit: str, value: float) -> str:
+    return f"${value:.4f}" if limit == "money" else f"{int(value):,}"

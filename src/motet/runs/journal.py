@@ -1,0 +1,305 @@
+"""The journal: every answer a run received from outside, in the order of each scope, so that a resumed run replays it.
+
+An entry's place is (run, scope path, ordinal); the request's digest says whether the answer still belongs to what is being asked. A resumed scope
+follows its entries one by one. At the first that differs, or that failed, it goes live, and its later entries are marked
+superseded: kept for the ledger, followed no more.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import sqlalchemy as sa
+from pydantic import JsonValue
+
+from motet.canonical import Json, canonical, digest_bytes
+from motet.models.model import Message, Price, Reply, Request
+from motet.runs.budget import Charge, charge
+from motet.runs.ledger import Ledger, Line, is_under
+from motet.store.schema import calls
+from motet.store.store import Fence, Row, Store, read_blob
+from motet.usage import Usage
+
+Kind: TypeAlias = Literal["model", "tool", "write", "input"]
+
+
+class Place(NamedTuple):
+    """Where in a run an answer belongs."""
+
+    scope: str
+    ordinal: int
+
+
+class Entry(NamedTuple):
+    """A journal row as it was found when the run was resumed."""
+
+    id: int
+    kind: Kind
+    digest: str
+    state: str
+    reply: str | None
+
+
+class Journal:
+    """The journal of one sitting of a run. ``Journal.load`` reads what earlier sittings left."""
+
+    def __init__(self, store: Store, fence: Fence, entries: Mapping[Place, Entry] | None = None) -> None:
+        self.store = store
+        self.fence = fence
+        self._entries: dict[Place, Entry] = dict(entries or {})
+        self._last: defaultdict[str, int] = defaultdict(lambda: -1)
+        for place in self._entries:
+            self._last[place.scope] = max(self._last[place.scope], place.ordinal)
+        self._histories: dict[str, list[str]] = {}
+
+    @classmethod
+    async def load(cls, store: Store, fence: Fence) -> tuple[Journal, Ledger, dict[str, Charge]]:
+        """The journal as earlier sittings left it, the ledger rebuilt from it, and what each scope was charged."""
+        rows = await store.read(
+            lambda connection: connection.execute(
+                sa.select(calls).where(calls.c.run_id == fence.run_id).order_by(calls.c.id)
+            ).all()
+        )
+        entries = {
+            Place(row.scope, row.ordinal): Entry(row.id, row.kind, row.digest, row.state, row.reply)
+            for row in rows
+            if not row.superseded
+        }
+        ledger = Ledger()
+        charged: defaultdict[str, Charge] = defaultdict(Charge)
+        for row in rows:
+            if row.kind != "model":
+                continue
+            origin: Literal["inherited", "earlier"] = "inherited" if row.origin == "inherited" else "earlier"
+            line = Line(row.scope, row.name, row.model, origin)
+            lost = json.loads(row.lost)
+            for usage in lost:
+                ledger.add(line, Usage(**usage), money=None, failed=True)
+            if row.state == "done":
+                usage = Usage(
+                    prompt=row.prompt,
+                    cached=row.cached,
+                    completion=row.completion,
+                    reasoning=row.reasoning,
+                    latent_steps=row.latent_steps,
+                )
+                ledger.add(line, usage, money=row.money)
+            charged[row.scope] += Charge(
+                tokens=row.charged, money=row.charged_money, calls=len(lost) + (row.state == "done")
+            )
+        return cls(store, fence, entries), ledger, dict(charged)
+
+    def replaying(self, place: Place) -> bool:
+        """Whether earlier sittings got as far as ``place`` in its scope."""
+        return place.ordinal <= self._last[place.scope]
+
+    def find(self, place: Place, kind: Kind, digest: str) -> Entry | None:
+        """The entry at ``place`` if it answers this very request: done, or for a write perhaps only sent."""
+        entry = self._entries.get(place)
+        if entry is None or entry.kind != kind or entry.digest != digest or entry.state == "failed":
+            return None
+        return entry
+
+    async def diverge(self, place: Place) -> None:
+        """Go live in ``place``'s scope from ``place`` on: what earlier sittings left there is superseded."""
+        if not self.replaying(place):
+            return
+        later = [spot for spot in self._entries if spot.scope == place.scope and spot.ordinal >= place.ordinal]
+        self._last[place.scope] = place.ordinal - 1
+        await self._supersede([self._entries.pop(spot).id for spot in later])
+
+    async def close(self, scope: str, *, followed: Mapping[str, int]) -> None:
+        """Supersede what a finished task no longer followed: entries under ``scope`` at or beyond ``followed[their scope]``."""
+        stale = [
+            place
+            for place in self._entries
+            if is_under(place.scope, scope) and place.ordinal >= followed.get(place.scope, 0)
+        ]
+        await self._supersede([self._entries.pop(place).id for place in stale])
+
+    async def _supersede(self, ids: Sequence[int]) -> None:
+        if not ids:
+            return
+
+        def mark(connection: sa.Connection) -> None:
+            for start in range(0, len(ids), 500):
+                connection.execute(
+                    calls.update().where(calls.c.id.in_(ids[start : start + 500])).values(superseded=True)
+                )
+
+        await self.store.write(then=mark, fence=self.fence)
+
+    async def body(self, entry: Entry) -> JsonValue:
+        """The answer that ``entry`` recorded."""
+        assert entry.reply is not None
+        name = entry.reply
+        value: JsonValue = json.loads(await self.store.read(lambda connection: read_blob(connection, name)))
+        return value
+
+    async def record_reply(
+        self, place: Place, role: str, request: Request, reply: Reply, *, model: str, money: float | None, cost: Charge
+    ) -> None:
+        """Commit a model's reply. Returns once it is safe to use."""
+        row, blobs = self._model_row(place, role, request, model=model, cost=cost)
+        history = [message.digest for message in request.messages]
+        previous = self._histories.get(place.scope, [])
+        kept = _common_prefix(previous, history)
+        self._histories[place.scope] = history
+        for message in request.messages[kept:]:
+            blobs[message.digest] = _message_bytes(message)
+        body = canonical(reply.model_dump(mode="json", exclude_defaults=True))
+        name = digest_bytes(body)
+        blobs[name] = body
+        row.update(
+            state="done",
+            kept=kept,
+            messages=json.dumps(history[kept:]),
+            reply=name,
+            money=money,
+            attempts=reply.attempts,
+            lost=_dump_lost(reply.lost),
+            seconds=reply.seconds,
+            **reply.usage.model_dump(),
+        )
+        await self.store.write([Row(calls, row)], blobs=blobs, fence=self.fence)
+
+    def post_failure(
+        self,
+        place: Place,
+        role: str,
+        request: Request,
+        *,
+        model: str,
+        price: Price | None,
+        lost: tuple[Usage, ...],
+    ) -> None:
+        """Record a model call that gave no reply, for the ledger and for people; a resumed run asks again.
+
+        Does not wait for the commit, so that it works while its task is being cancelled.
+        """
+        cost = charge(request, price, reply=None, lost=len(lost))
+        row, blobs = self._model_row(place, role, request, model=model, cost=cost)
+        for message in request.messages:
+            blobs[message.digest] = _message_bytes(message)
+        row.update(
+            state="failed",
+            messages=json.dumps([message.digest for message in request.messages]),
+            attempts=max(len(lost), 1),
+            lost=_dump_lost(lost),
+        )
+        self.store.post([Row(calls, row)], blobs=blobs, fence=self.fence)
+
+    async def record(
+        self,
+        place: Place,
+        kind: Kind,
+        name: str,
+        *,
+        digest: str,
+        request: Json,
+        reply: Json | None,
+        state: Literal["done", "sent"] = "done",
+        seconds: float = 0.0,
+    ) -> None:
+        """Commit an answer that is no model's: a tool's observation, an input, or a write that is about to be sent."""
+        blobs: dict[str, bytes] = {}
+        names: list[str | None] = []
+        for value in (request, reply):
+            if value is None:
+                names.append(None)
+                continue
+            data = canonical(value)
+            names.append(digest_bytes(data))
+            blobs[digest_bytes(data)] = data
+        row = {
+            **self._row(place, kind, name, digest=digest, state=state),
+            "request": names[0],
+            "reply": names[1],
+            "seconds": seconds,
+        }
+        await self.store.write([Row(calls, row)], blobs=blobs, fence=self.fence)
+
+    async def confirm(self, place: Place, reply: Json, *, seconds: float) -> None:
+        """Turn the sent write at ``place`` into a done one."""
+        data = canonical(reply)
+        name = digest_bytes(data)
+
+        def done(connection: sa.Connection) -> None:
+            connection.execute(
+                calls.update()
+                .where(
+                    calls.c.run_id == self.fence.run_id,
+                    calls.c.scope == place.scope,
+                    calls.c.ordinal == place.ordinal,
+                    sa.not_(calls.c.superseded),
+                )
+                .values(state="done", reply=name, seconds=seconds)
+            )
+
+        await self.store.write(blobs={name: data}, then=done, fence=self.fence)
+
+    def _model_row(
+        self, place: Place, role: str, request: Request, *, model: str, cost: Charge
+    ) -> tuple[dict[str, Any], dict[str, bytes]]:
+        rest = canonical(request.model_dump(mode="json", exclude={"messages"}, exclude_defaults=True))
+        name = digest_bytes(rest)
+        row = self._row(place, "model", role, digest=request.digest, state="done")
+        row.update(model=model, request=name, charged=cost.tokens, charged_money=cost.money)
+        return row, {name: rest}
+
+    def _row(self, place: Place, kind: Kind, name: str, *, digest: str, state: str) -> dict[str, Any]:
+        """A whole row with its defaults: rows of one insert must have the same columns."""
+        return {
+            **_DEFAULTS,
+            "run_id": self.fence.run_id,
+            "scope": place.scope,
+            "ordinal": place.ordinal,
+            "kind": kind,
+            "name": name,
+            "digest": digest,
+            "state": state,
+            "created": time.time(),
+        }
+
+
+_DEFAULTS: dict[str, Any] = {
+    "model": "",
+    "superseded": False,
+    "request": None,
+    "kept": 0,
+    "messages": "[]",
+    "reply": None,
+    "origin": "paid",
+    "prompt": None,
+    "cached": None,
+    "completion": None,
+    "reasoning": None,
+    "latent_steps": 0,
+    "money": None,
+    "charged": 0,
+    "charged_money": 0.0,
+    "attempts": 1,
+    "lost": "[]",
+    "seconds": 0.0,
+}
+
+
+def _message_bytes(message: Message) -> bytes:
+    return canonical(message.model_dump(exclude_defaults=True))
+
+
+def _dump_lost(lost: tuple[Usage, ...]) -> str:
+    return json.dumps([usage.model_dump(exclude_defaults=True) for usage in lost])
+
+
+def _common_prefix(first: Sequence[str], second: Sequence[str]) -> int:
+    count = 0
+    for left, right in zip(first, second, strict=False):
+        if left != right:
+            break
+        count += 1
+    return count

@@ -1,0 +1,285 @@
+"""Run: the scope in which a system works. Every answer from outside passes through it, is journaled, metered and told.
+
+A Run is one node of a tree: ``run.child("peer-1")`` is the scope of a peer, a node or a round, with its own place in the journal and, if wanted,
+its own budget. Within one scope, calls are numbered in the order in which they are made; so a scope is for one sequence of thought, and work that runs
+side by side gets children.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from pydantic import JsonValue
+
+from motet.canonical import canonical, digest
+from motet.errors import InputError, ModelError, RunError, StoreError, ToolError, UnconfirmedWrite
+from motet.models.model import Model, Observer
+from motet.runs.budget import Account, Budget, Charge
+from motet.runs.events import Events
+from motet.runs.journal import Journal, Kind, Place
+from motet.runs.layers import Counter, Journaled, Metered
+from motet.runs.ledger import Ledger, Line, is_under
+from motet.task import Source
+from motet.tools.tool import Observation, Tool
+
+_NAME = re.compile(r"[A-Za-z0-9_.#:-]{1,200}")
+
+ReadDeltas = Callable[[str, str], None]  # scope, text
+
+
+class Resolve(Protocol):
+    """Finds the model that a name stands for. Raises InputError for an unknown one."""
+
+    def __call__(self, name: str) -> Model:
+        """The model named ``name``."""
+        ...
+
+
+class LoadTools(Protocol):
+    """Makes fresh tools from their specs. Raises InputError for an unknown one."""
+
+    def __call__(self, specs: Sequence[str | Tool]) -> tuple[Tool, ...]:
+        """The tools that ``specs`` stand for."""
+        ...
+
+
+@dataclass
+class Best:
+    """The best answer so far of a task, for runs that stop early."""
+
+    answer: str | None = None
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Core:
+    """What all scopes of one sitting share."""
+
+    journal: Journal
+    ledger: Ledger
+    events: Events
+    resolve: Resolve
+    load_tools: LoadTools
+    assume: Literal["done", "redo"] | None = None
+    charged: Mapping[str, Charge] = field(default_factory=dict)
+    counters: dict[str, Counter] = field(default_factory=dict)
+    read_deltas: ReadDeltas | None = None
+
+
+class Run:
+    """One scope of a run. Made by ``motet.solve`` and its kin, never by hand."""
+
+    def __init__(self, core: Core, *, scope: str, account: Account, best: Best | None = None) -> None:
+        self._core = core
+        self.scope = scope
+        self._account = account
+        self._best = best or Best()
+        self._counter = core.counters[scope] = Counter(scope)
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self._core.journal.fence.run_id
+
+    @property
+    def ledger(self) -> Ledger:
+        """The run's ledger."""
+        return self._core.ledger
+
+    @property
+    def best(self) -> Best:
+        """The best answer so far of the task that this scope belongs to."""
+        return self._best
+
+    def child(self, name: str, *, budget: Budget | None = None) -> Run:
+        """A scope below this one, with its own place in the journal and its own ``budget`` within this scope's.
+
+        The name must be new in this scope and the same each time the work is done: it is how a resumed run finds its place.
+        """
+        assert _NAME.fullmatch(name), f"a scope's name is letters, digits and _.#:- , not {name!r}"
+        scope = f"{self.scope}/{name}" if self.scope else name
+        assert scope not in self._core.counters, f"scope {scope!r} is already open: name each child differently"
+        account = Account(
+            budget or Budget(),
+            name=scope,
+            parent=self._account,
+            spent=spent_under(self._core.charged, scope) if budget else None,
+        )
+        return Run(self._core, scope=scope, account=account, best=self._best)
+
+    def separate_answers(self) -> Run:
+        """Give this scope a best answer of its own, apart from its parent's: for tasks, and for peers that each answer."""
+        self._best = Best()
+        return self
+
+    # Outside answers
+
+    def model(self, model: str | Model, *, role: str) -> Model:
+        """``model`` as this scope may ask it: journaled, metered under ``role``, gated. Raises InputError for an unknown name."""
+        found = self._core.resolve(model) if isinstance(model, str) else model
+        line = Line(self.scope, role, found.info.name, "paid")
+        events = self._core.events
+        metered = Metered(found, account=self._account, ledger=self._core.ledger, line=line, events=events)
+        return Journaled(
+            metered,
+            journal=self._core.journal,
+            line=line,
+            events=events,
+            counter=self._counter,
+            observer=self._observer(),
+        )
+
+    def tools(self, specs: Sequence[str | Tool]) -> tuple[Tool, ...]:
+        """Fresh tools for one agent. Raises InputError for an unknown spec."""
+        return self._core.load_tools(specs)
+
+    async def tool(self, tool: Tool, arguments: Mapping[str, JsonValue]) -> Observation:
+        """Call ``tool``, or read from the journal what it answered. A tool's failure is an observation with ``error`` set.
+
+        A write is journaled before it is sent and after it is confirmed. Raises UnconfirmedWrite when an earlier sitting sent it and nobody can say
+        whether it happened.
+        """
+        request: dict[str, JsonValue] = {"tool": tool.name, "version": tool.version, "arguments": dict(arguments)}
+        kind: Kind = "write" if tool.effect == "write" else "tool"
+        place = self._counter.take()
+        name = digest(request)
+        key = digest({"run": self.id, "scope": place.scope, "ordinal": place.ordinal, "request": name})[:32]
+        journal = self._core.journal
+        entry = journal.find(place, kind, name)
+        if entry is not None and entry.state == "done":
+            observation = Observation.model_validate(await journal.body(entry))
+            self._tell_tool(tool, arguments, observation, seconds=0.0, replayed=True)
+            return observation
+        settled: Observation | None = None
+        if entry is not None:
+            settled = await self._settle(tool, arguments, key)
+        else:
+            await journal.diverge(place)
+        self.emit("tool.called", tool=tool.name, arguments=dict(arguments))
+        if kind == "write" and entry is None:
+            await journal.record(place, kind, tool.name, digest=name, request=request, reply=None, state="sent")
+        start = time.perf_counter()
+        observation = settled or await _observe(tool, arguments, key)
+        seconds = time.perf_counter() - start
+        body = observation.model_dump(mode="json", exclude_defaults=True)
+        if kind == "write":
+            await journal.confirm(place, body, seconds=seconds)
+        else:
+            await journal.record(place, kind, tool.name, digest=name, request=request, reply=body, seconds=seconds)
+        self._tell_tool(tool, arguments, observation, seconds=seconds, replayed=False)
+        return observation
+
+    async def input(self, name: str, produce: Callable[[], JsonValue | Awaitable[JsonValue]]) -> JsonValue:
+        """An outside input that is no model's and no tool's (a clock, a random draw, a delivered note), journaled under ``name``."""
+        place = self._counter.take()
+        asked = digest({"input": name})
+        entry = self._core.journal.find(place, "input", asked)
+        if entry is not None:
+            body = await self._core.journal.body(entry)
+            assert isinstance(body, dict)
+            return body["value"]
+        await self._core.journal.diverge(place)
+        value = produce()
+        if isinstance(value, Awaitable):
+            value = await value
+        await self._core.journal.record(place, "input", name, digest=asked, request=None, reply={"value": value})
+        return value
+
+    # Telling
+
+    def emit(self, kind: str, **payload: JsonValue) -> None:
+        """Tell an event of this scope. What an earlier sitting told and stored is not stored again."""
+        replaying = self._core.journal.replaying(Place(self.scope, self._counter.next))
+        self._core.events.emit(kind, scope=self.scope, payload=payload, stored=not replaying)
+
+    def keep(self, answer: str, *, sources: Sequence[Source] = ()) -> None:
+        """Keep ``answer`` as the best so far, to be returned if the run has to stop early."""
+        self._best.answer = answer
+        self._best.sources = tuple(sources)
+        self.emit("answer.kept", answer=answer)
+
+    def spent(self) -> Charge:
+        """What this scope and those below it have been charged, when it has a budget; else what was charged here."""
+        return self._account.spent
+
+    def _observer(self) -> Observer | None:
+        return _Deltas(self._core.read_deltas, self.scope) if self._core.read_deltas else None
+
+    def _tell_tool(
+        self,
+        tool: Tool,
+        arguments: Mapping[str, JsonValue],
+        observation: Observation,
+        *,
+        seconds: float,
+        replayed: bool,
+    ) -> None:
+        self._core.events.emit(
+            "tool.replied",
+            scope=self.scope,
+            payload={
+                "tool": tool.name,
+                "arguments": dict(arguments),
+                "error": observation.error,
+                "text": observation.text[:300],
+                "characters": len(observation.text),
+                "seconds": round(seconds, 3),
+                "replayed": replayed,
+            },
+            stored=not replayed,
+        )
+
+    async def _settle(self, tool: Tool, arguments: Mapping[str, JsonValue], key: str) -> Observation | None:
+        """What became of a write that an earlier sitting sent: its observation, or ``None`` if it is to be sent (again)."""
+        if tool.delivery == "keyed":
+            return None
+        if tool.delivery == "confirmable":
+            return await tool.confirm(key)
+        if self._core.assume == "redo":
+            return None
+        if self._core.assume == "done":
+            return Observation(text="The call was sent; that it was done is assumed, not confirmed.")
+        call = f"{tool.name}({canonical(dict(arguments)).decode()})"
+        raise UnconfirmedWrite(
+            f"the write {call} was sent before the run was interrupted, and its service cannot say whether it happened; "
+            f"look there, then: motet resume {self.id} --assume done|redo",
+            call=call,
+        )
+
+
+def spent_under(charged: Mapping[str, Charge], scope: str) -> Charge:
+    """What earlier sittings were charged in ``scope`` and below."""
+    return sum((amount for place, amount in charged.items() if is_under(place, scope)), Charge())
+
+
+class _Deltas:
+    """Passes a reply's text on while it streams."""
+
+    wants_deltas = True
+
+    def __init__(self, read: ReadDeltas, scope: str) -> None:
+        self._read = read
+        self._scope = scope
+
+    def delta(self, text: str, *, reasoning: bool = False) -> None:
+        """Pass it on."""
+        self._read(self._scope, text)
+
+    def failed(self, error: ModelError, *, attempt: int, wait: float) -> None:
+        """Nothing to do: the ledger tells retries."""
+
+
+async def _observe(tool: Tool, arguments: Mapping[str, JsonValue], key: str) -> Observation:
+    """Call ``tool``; its failures become observations, while the run's own rules and the store's failures pass."""
+    try:
+        return await tool(arguments, key=key)
+    except (RunError, StoreError, InputError):
+        raise
+    except ToolError as error:
+        return Observation(text=str(error), error=True)
+    except Exception as error:  # noqa: BLE001 - a tool is foreign code; whatever it raises is shown to the agent
+        return Observation(text=f"{tool.name} failed: {type(error).__name__}: {error}"[:2000], error=True)

@@ -1,0 +1,88 @@
+"""Systems by name: one lazy table, and the way to a user's own ``module:Class``."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from motet.errors import InputError
+from motet.settings import explain, nearest
+from motet.system import System
+
+SYSTEMS = {
+    "react": "motet.agent.react:React",
+}
+
+
+def build(name: str, config: Mapping[str, object]) -> System:
+    """The system called ``name``, or of the class ``module:Class``, with ``config``.
+
+    Raises InputError for an unknown name, a class that is no System, and for wrong or unknown keys, naming the nearest right one.
+    """
+    if name not in SYSTEMS and ":" not in name:
+        raise InputError(f"unknown system {name!r}{nearest(name, SYSTEMS)}; your own: --system module:Class")
+    kind = _load(SYSTEMS.get(name, name))
+    try:
+        system = kind(**config)
+    except ValidationError as error:
+        model = kind if isinstance(kind, type) and issubclass(kind, BaseModel) else BaseModel
+        raise InputError(f"system {name}: {explain(error, model)}") from None
+    except TypeError as error:
+        raise InputError(f"system {name}: {error}") from None
+    if not isinstance(system, System):
+        raise InputError(f"{name} is no System: it needs a name and an async solve(task, *, run)")
+    return system
+
+
+def fields(name: str) -> tuple[str, ...]:
+    """The configuration keys of the system called ``name``. Raises InputError for an unknown one."""
+    if name not in SYSTEMS and ":" not in name:
+        raise InputError(f"unknown system {name!r}{nearest(name, SYSTEMS)}; your own: --system module:Class")
+    kind = _load(SYSTEMS.get(name, name))
+    return tuple(kind.model_fields) if isinstance(kind, type) and issubclass(kind, BaseModel) else ()
+
+
+def describe(system: System) -> dict[str, JsonValue]:
+    """How to build ``system`` again: ``name`` and ``config``; ``config`` is ``None`` when it holds objects that only Python can give."""
+    kind = type(system)
+    path = f"{kind.__module__}:{kind.__qualname__}"
+    name = next((known for known, target in SYSTEMS.items() if target == path), path)
+    config: JsonValue = None
+    if isinstance(system, BaseModel) and kind.__module__ != "__main__" and "<locals>" not in path:
+        try:
+            config = system.model_dump(mode="json", exclude_defaults=True)
+        except PydanticSerializationError:
+            config = None
+    return {"name": name, "config": config}
+
+
+def _load(path: str) -> Callable[..., object]:
+    module_name, _, attribute = path.partition(":")
+    here = str(Path.cwd())
+    added = here not in sys.path
+    if added:
+        # A user's own module is found where the command is run, as with ``python -m``.
+        sys.path.insert(0, here)
+    try:
+        found: object = importlib.import_module(module_name)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module_name.startswith(error.name):
+            raise InputError(
+                f"{path} cannot be loaded: it needs the module {error.name!r}, which is not installed"
+            ) from None
+        raise InputError(f"{path} cannot be loaded: there is no module {module_name!r} here") from None
+    except AttributeError:
+        raise InputError(f"{path} cannot be loaded: {module_name} has no {attribute!r}") from None
+    finally:
+        if added:
+            sys.path.remove(here)
+    if not callable(found):
+        raise InputError(f"{path} is no class")
+    return found
