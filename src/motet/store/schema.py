@@ -92,7 +92,9 @@ calls = Table(
     Column("reasoning", Integer),
     Column("latent_steps", Integer, nullable=False, default=0),
     Column("money", Float),
-    Column("charged", Integer, nullable=False, default=0),  # tokens counted against budgets: unknown usage at its reservation
+    Column(
+        "charged", Integer, nullable=False, default=0
+    ),  # tokens counted against budgets: unknown usage at its reservation
     Column("charged_money", Float, nullable=False, default=0.0),
     Column("attempts", Integer, nullable=False, default=1),
     Column("lost", Text, nullable=False, default="[]"),  # JSON list of the usages of failed attempts

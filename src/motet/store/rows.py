@@ -1,0 +1,88 @@
+"""Inserting rows: many to a statement, and past SQLAlchemy's compiler.
+
+Each statement that the driver steps through lets go of the interpreter lock, and beside a busy event loop getting it back can take
+milliseconds; compiling and type processing would cost more than the insert itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.sql.schema import ScalarElementColumnDefault
+
+from motet.errors import StoreError
+from motet.store import schema
+from motet.store.blobs import Packed
+
+_CHUNKS = (64, 8, 1)  # rows in one statement; few sizes, so that the driver's statement cache holds them all
+
+
+class Row(NamedTuple):
+    """A row to be inserted. Columns that are left out get their default."""
+
+    table: sa.Table
+    values: Mapping[str, Any]
+
+
+def insert_rows(connection: sa.Connection, rows: Iterable[Row]) -> None:
+    """Insert ``rows``, table by table in the order that foreign keys ask for. Raises StoreError for a column that is not there."""
+    by_table: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        by_table[row.table.name].append(row.values)
+    for name, (table, columns) in _COLUMNS.items():
+        if name not in by_table:
+            continue
+        flat = []
+        for values in by_table[name]:
+            if not values.keys() <= columns.keys():
+                raise StoreError(f"{table.name} has no column {min(values.keys() - columns.keys())!r}")
+            flat.append([values.get(column, default) for column, default in columns.items()])
+        _insert(connection, name, list(columns), flat)
+
+
+def insert_blobs(connection: sa.Connection, fresh: Mapping[str, Packed]) -> None:
+    """Insert those of ``fresh`` that are not there yet."""
+    now = time.time()
+    # Sorted, so that two processes that insert the same blobs wait for each other and never deadlock.
+    rows = [[name, *packed, now] for name, packed in sorted(fresh.items())]
+    _insert(connection, "blobs", ["hash", "size", "codec", "data", "created"], rows, skip_present=True)
+
+
+def _insert(
+    connection: sa.Connection,
+    table: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    skip_present: bool = False,
+) -> None:
+    mark = "%s" if connection.dialect.name == "postgresql" else "?"
+    one = f"({', '.join([mark] * len(columns))})"
+    names = ", ".join(f'"{column}"' for column in columns)
+    end = " ON CONFLICT DO NOTHING" if skip_present else ""
+    start = 0
+    while start < len(rows):
+        count = next(size for size in _CHUNKS if size <= len(rows) - start)
+        statement = f"INSERT INTO {table} ({names}) VALUES {', '.join([one] * count)}{end}"  # noqa: S608 - names from the schema
+        connection.exec_driver_sql(statement, tuple(value for row in rows[start : start + count] for value in row))
+        start += count
+
+
+def _columns(table: sa.Table) -> dict[str, Any]:
+    """The columns that an insert names, with their defaults."""
+    return {
+        column.name: column.default.arg if isinstance(column.default, ScalarElementColumnDefault) else None
+        for column in table.columns
+        if column.autoincrement is not True
+    }
+
+
+# In the order that foreign keys ask for.
+_COLUMNS: dict[str, tuple[sa.Table, dict[str, Any]]] = {
+    table.name: (table, _columns(table))
+    for table in (schema.runs, schema.tasks, schema.calls, schema.events, schema.records, schema.scores)
+}
