@@ -1,0 +1,88 @@
+"""What `motet models` shows: every kind of model, whether it can be used here, and if not, what to do about it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from motet.errors import InputError, ModelError
+from motet.models.model import ModelInfo
+from motet.models.providers import LOCAL, OPENAI_URL, key_of, resolve
+from motet.settings import Provider, Settings
+
+PROBE_SECONDS = 0.3
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kind of model. ``usable`` is ``None`` where only a request could tell; ``note`` says why not and what to do."""
+
+    name: str
+    usable: bool | None
+    note: str
+    models: tuple[str, ...] = ()
+
+
+async def catalogue(settings: Settings, *, probe: bool) -> list[Row]:
+    """The rows, in-process models first. ``probe`` asks the local servers what they serve, for 0.3 s at most."""
+    rows = [*_in_process(), _keyed("openai", settings)]
+    rows += [_keyed(name, settings) for name in settings.providers if name not in LOCAL and name != "openai"]
+    places = {name: settings.providers.get(name) or provider for name, provider in LOCAL.items()}
+    found = await asyncio.gather(*(_listed(provider) if probe else _unasked() for provider in places.values()))
+    for (name, provider), models in zip(places.items(), found, strict=True):
+        if not probe:
+            rows.append(Row(f"{name}:NAME", None, f"a server at {provider.base_url}"))
+        elif models is None:
+            rows.append(Row(f"{name}:NAME", False, f"nothing answers at {provider.base_url}"))
+        else:
+            rows.append(Row(f"{name}:NAME", True, f"answers at {provider.base_url}", models))
+    rows.append(Row("NAME@BASE_URL", None, "any OpenAI-compatible server, asked without a key"))
+    return rows
+
+
+def _in_process() -> list[Row]:
+    from motet.models.weights import RECIPES, installed
+
+    runtime = find_spec("xllamacpp") is not None
+    rows = []
+    for name, recipe in RECIPES.items():
+        if not recipe.chat:
+            continue
+        if not runtime:
+            rows.append(Row(f"embedded:{name}", False, "needs the extra: pip install 'motet[embedded]'"))
+        elif installed(name) is None:
+            rows.append(Row(f"embedded:{name}", False, f"its weights are not here: motet models get {name}"))
+        else:
+            rows.append(Row(f"embedded:{name}", True, recipe.description))
+    rows.append(Row("scripted:NAME", True, "a scripted policy: shows mechanics, measures nothing"))
+    return rows
+
+
+def _keyed(name: str, settings: Settings) -> Row:
+    """A provider that needs no more than its key."""
+    try:
+        place = resolve(f"{name}:NAME", settings)
+        key = key_of(place)
+    except InputError as error:
+        return Row(f"{name}:NAME", False, str(error))
+    where = "OpenAI" if place.provider.base_url == OPENAI_URL else place.provider.base_url
+    return Row(f"{name}:NAME", None if key is None else True, f"{where}, {'with its key' if key else 'without a key'}")
+
+
+async def _unasked() -> None:
+    return None
+
+
+async def _listed(provider: Provider) -> tuple[str, ...] | None:
+    """The models that a local server lists, or ``None`` when nothing usable answers. Sends no key."""
+    from motet.models.endpoint import Endpoint
+
+    info = ModelInfo(name="local", identity="local", provider="local")
+    endpoint = Endpoint(info, model="", provider=provider, key=None)
+    try:
+        return tuple(await endpoint.probe(timeout=PROBE_SECONDS))
+    except ModelError:
+        return None
+    finally:
+        await endpoint.aclose()
