@@ -1,0 +1,1 @@
+"""The ReAct agent: the loop that every system's workers share."""

@@ -1,0 +1,212 @@
+"""ReAct (Yao et al., arXiv 2210.03629): think, act with tools, read what came back, until there is an answer.
+
+The agent's state is its list of messages. It is saved after each step by what the step did: every reply and observation is in the journal before it is
+used, so a resumed agent walks through its old steps without asking anyone, and goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Coroutine, Sequence
+from typing import Any, Literal, TypeVar
+
+from pydantic import Field, JsonValue
+
+from motet.agent.dialect import Call, Dialect, JsonActions, NativeTools, Turn
+from motet.canonical import digest
+from motet.errors import ContextOverflow
+from motet.models.model import Message, Model, Request, Sampling, estimate_tokens
+from motet.prompts import load_prompts
+from motet.runs.run import Run
+from motet.system import Configured, ModelRef, Needs, ToolRef
+from motet.task import Result, Source, Task
+from motet.tools.tool import Observation, Tool
+
+T = TypeVar("T")
+
+
+class React(Configured):
+    """A single agent with tools.
+
+    ``max_steps`` counts model calls; the last one may not call tools. ``max_tokens`` bounds each reply. ``actions`` chooses how tools are called: by the
+    provider's tool calls (``native``), by JSON-schema replies (``json``), or whichever the model takes (``auto``). ``max_calls`` bounds
+    the tool calls of one reply. ``look_first`` keeps an agent that has tools from answering before it has looked.
+    """
+
+    model: ModelRef = "embedded"
+    tools: tuple[ToolRef, ...] = ()
+    max_steps: int = Field(default=12, gt=0)
+    max_tokens: int = Field(default=1024, gt=0)
+    max_calls: int = Field(default=8, gt=0)
+    sampling: Sampling = Sampling()
+    instructions: str = ""
+    actions: Literal["auto", "native", "json"] = "auto"
+    look_first: bool = True
+
+    @property
+    def name(self) -> str:
+        """``react``."""
+        return "react"
+
+    def needs(self) -> Needs:
+        """The one model and the tools."""
+        return Needs(models=(self.model,), tools=self.tools)
+
+    async def solve(self, task: Task, *, run: Run) -> Result:
+        """Work until there is an answer or the steps are used up."""
+        agent = Agent(self, task, run=run, model=run.model(self.model, role="agent"), tools=run.tools(self.tools))
+        return await agent.work()
+
+
+class Agent:
+    """One agent at work on one task. ``messages`` is its whole state."""
+
+    def __init__(self, config: React, task: Task, *, run: Run, model: Model, tools: Sequence[Tool]) -> None:
+        self.config = config
+        self.task = task
+        self.run = run
+        self.model = model
+        self.tools = tuple(tools)
+        self.prompts = load_prompts("motet.agent", "react")
+        self.dialect = self._dialect()
+        self.messages = self.dialect.opening(
+            question=task.question,
+            context=json.dumps(task.context, ensure_ascii=False) if task.context else "",
+            instructions=config.instructions,
+        )
+        self.steps = 0
+        self.observations: list[Observation] = []
+        self._answered: dict[str, Observation] = {}
+
+    async def work(self) -> Result:
+        """Take steps until there is an answer; the last step may only answer."""
+        answer: str | None = None
+        while answer is None and self.steps < self.config.max_steps:
+            answer = await self.step()
+        details: dict[str, JsonValue] = {"steps": self.steps, "tool_calls": len(self.observations)}
+        if answer is None:
+            answer = self.run.best.answer
+            details["stopped"] = "max_steps"
+        return Result(status="completed", answer=answer, sources=self.sources(answer or ""), details=details)
+
+    async def step(self) -> str | None:
+        """One model call and the tool calls it asks for. Returns the answer if the model gave one."""
+        self.steps += 1
+        last = self.steps >= self.config.max_steps
+        if last and self.steps > 1:
+            self.messages.append(Message(role="user", content=self.prompts("out_of_steps")))
+        may_answer = last or not self.tools or not self.config.look_first or bool(self.observations)
+        turn = await self._ask(may_call=not last, may_answer=may_answer)
+        self.messages.append(turn.message)
+        if turn.answer is not None:
+            self.run.keep(turn.answer, sources=self.sources(turn.answer))
+        elif turn.calls:
+            results = await self._call_all(turn.calls)
+            self.messages += self.dialect.observed(results, question=self.task.question)
+        else:
+            problem = turn.problem or self.prompts("bad_action", problem="it was empty")
+            self.messages.append(Message(role="user", content=problem))
+        self.run.emit(
+            "agent.step",
+            step=self.steps,
+            calls=[call.tool.name if call.tool else "?" for call in turn.calls],
+            answer=turn.answer,
+            problem=turn.problem,
+        )
+        return turn.answer
+
+    def sources(self, answer: str) -> tuple[Source, ...]:
+        """The sources that tools named, those whose quote holds the answer's words first; at most five."""
+        words = {word for word in _words(answer) if len(word) > 3 or word.isdigit()}
+        seen: dict[str, tuple[int, int, Source]] = {}
+        for observation in self.observations:
+            for source in observation.sources:
+                shared = len(words & set(_words(source.quote)))
+                known = seen.get(source.ref)
+                if known is None or shared > -known[0]:
+                    seen[source.ref] = (-shared, known[1] if known else len(seen), source)
+        return tuple(source for _, _, source in sorted(seen.values(), key=lambda item: item[:2])[:5])
+
+    def _dialect(self) -> Dialect:
+        native = self.config.actions == "native" or (
+            self.config.actions == "auto" and (self.model.info.native_tools or not self.tools)
+        )
+        return NativeTools(self.tools, self.prompts) if native else JsonActions(self.tools, self.prompts)
+
+    async def _ask(self, *, may_call: bool, may_answer: bool) -> Turn:
+        """Ask the model for its next turn, with older observations cut where the conversation does not fit its window."""
+        while True:
+            request = self._request(may_call=may_call, may_answer=may_answer)
+            try:
+                return self.dialect.read(await self.model.reply(request))
+            except ContextOverflow:
+                if not self._shorten():
+                    raise
+
+    def _request(self, *, may_call: bool, may_answer: bool) -> Request:
+        window = self.model.info.context
+        while True:
+            request = self.dialect.request(
+                self.messages,
+                max_tokens=self.config.max_tokens,
+                sampling=self.config.sampling,
+                may_call=may_call,
+                may_answer=may_answer,
+            )
+            # The estimate is cautious, so a conversation that it finds too long may still fit; cutting is only worth it well beyond.
+            if window is None or estimate_tokens(request) * 0.8 + request.max_tokens <= window or not self._shorten():
+                return request
+
+    def _shorten(self) -> bool:
+        """Cut the oldest long observation. Returns whether there was one to cut."""
+        for index, message in enumerate(self.messages[2:-1], start=2):
+            if message.role in ("tool", "user") and len(message.content) > 400:
+                cut = self.prompts("shortened", start=message.content[:200])
+                self.messages[index] = message.model_copy(update={"content": cut})
+                self.run.emit("agent.shortened", message=index, characters=len(message.content))
+                return True
+        return False
+
+    async def _call_all(self, calls: Sequence[Call]) -> list[tuple[Call, Observation]]:
+        """Make the calls of one turn: side by side when all of them only read, else in the order they were written."""
+        if any(call.tool is not None and call.tool.effect == "write" for call in calls):
+            observations = [await self._call(call, position=position) for position, call in enumerate(calls)]
+        else:
+            observations = await gather([self._call(call, position=position) for position, call in enumerate(calls)])
+        return list(zip(calls, observations, strict=True))
+
+    async def _call(self, call: Call, *, position: int) -> Observation:
+        if call.tool is None or call.problem is not None:
+            assert call.problem is not None
+            return Observation(text=call.problem, error=True)
+        if position >= self.config.max_calls:
+            text = self.prompts("too_many", tool=call.tool.name, limit=self.config.max_calls)
+            return Observation(text=text, error=True)
+        key = digest({"tool": call.tool.name, "arguments": call.arguments})
+        known = self._answered.get(key)
+        if known is not None:
+            self.run.emit("agent.nudge", tool=call.tool.name, arguments=call.arguments)
+            return known.model_copy(update={"text": f"{known.text}\n{self.prompts('repeated')}"})
+        observation = await self.run.tool(call.tool, call.arguments)
+        self.observations.append(observation)
+        if call.tool.effect == "write":
+            # The world has changed, and what was read before may read differently now.
+            self._answered.clear()
+        elif not observation.error:
+            self._answered[key] = observation
+        return observation
+
+
+async def gather(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """Results of ``work`` in its order, all started in that order; the first failure cancels the others and is raised as it is."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(item) for item in work]
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+def _words(text: str) -> list[str]:
+    return "".join(character if character.isalnum() else " " for character in text.lower()).split()
