@@ -162,7 +162,7 @@ def corpus_tools(folder: str | Path, *, name: str = "corpus") -> tuple[Tool, Too
     if not NAME.fullmatch(f"{name}_search"):
         raise InputError(f"corpus name {name!r} is not valid; use up to 57 of the characters a-z, A-Z, 0-9, _ and -")
     corpus = open_corpus(folder)
-    search_name, read_name = f"{name}_search", f"{name}_read"
+    read_name = f"{name}_read"
 
     def search(
         query: Annotated[str, Field(min_length=1, max_length=1_000)],
@@ -183,11 +183,11 @@ def corpus_tools(folder: str | Path, *, name: str = "corpus") -> tuple[Tool, Too
             document: The document's name, as the search shows it.
             start: The character to start from; each page tells where the next one starts.
         """
-        return _read(corpus, document, start, search_name=search_name)
+        return _read(corpus, document, start)
 
     version = corpus.version
     return (
-        FunctionTool(search, name=search_name, version=version, timeout=_TIMEOUT),
+        FunctionTool(search, name=f"{name}_search", version=version, timeout=_TIMEOUT),
         FunctionTool(read, name=read_name, version=version, timeout=_TIMEOUT),
     )
 
@@ -216,11 +216,8 @@ def _search(corpus: Corpus, query: str, limit: int, *, read_name: str) -> Observ
     return Observation(text="\n".join(lines), sources=sources, data=data)
 
 
-def _read(corpus: Corpus, name: str, start: int, *, search_name: str) -> Observation:
-    try:
-        document, offset = corpus.find(name)
-    except ToolError as error:
-        raise ToolError(f"{error}. {search_name} shows the names of documents") from None
+def _read(corpus: Corpus, name: str, start: int) -> Observation:
+    document, offset = corpus.find(name)
     start = start or offset
     size = len(document.text)
     if start >= size:
@@ -249,19 +246,15 @@ def _page_end(text: str, start: int) -> int:
 
 
 def _offer(name: str, documents: Mapping[str, Document]) -> str:
-    """The nearest names to ``name``, by path or by title; a few names when nothing is near."""
-    titles = {document.title.casefold(): ref for ref, document in documents.items()}
-    by_title = titles.get(name.strip().casefold())
-    if by_title:
-        return f"; did you mean {by_title!r}?"
-    last = name.replace("\\", "/").rpartition("/")[2].casefold()
-    ends = [ref for ref in documents if last and last in (ref.rpartition("/")[2].casefold(), Path(ref).stem.casefold())]
-    if ends:
-        return f"; did you mean {' or '.join(repr(ref) for ref in ends[:3])}?"
-    if len(documents) <= 20:
-        return nearest(name, documents)
+    """The documents that ``name`` may mean: those that hold it in their name or title, else the nearest name."""
+    part = Path(name.replace("\\", "/")).stem.strip().casefold()
+    held = [ref for ref, document in documents.items() if part and part in f"{ref}\n{document.title}".casefold()]
+    if held:
+        return f"; did you mean {' or '.join(repr(ref) for ref in held[:3])}?"
     near = nearest(name, documents)
-    return near if near.startswith("; did you mean") else ""
+    if len(documents) <= 30 or near.startswith("; did you mean"):
+        return near
+    return "; a search shows the names of documents"
 
 
 def _build(folder: Folder) -> _Index:

@@ -1,7 +1,7 @@
 """Passages and words: how a text is cut for search, and BM25 over the pieces.
 
 - A passage is a slice of its text of about 150 to 250 words, cut between paragraphs, and between sentences where a paragraph
-  is longer. Neighbours share up to 40 words, so that a fact on a border is whole in one of them.
+  is longer. A rest of fewer than 75 words joins the passage before it. Neighbours share up to 40 words, so that a fact on a border is whole in one of them.
 - Words are compared without case, accents and width (NFKD, without the combining marks U+0300–U+036F), in any script.
 - Scripts written without spaces (Chinese, Japanese, Korean, Thai, Lao, Burmese, Khmer) are compared by single characters and pairs.
 - Stemming only makes English plurals singular (Harman's "S" stemmer, "How effective is suffixing?", 1991, and ``-sses``,
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 MIN_WORDS = 150
 MAX_WORDS = 250
 OVERLAP_WORDS = 40
+REST_WORDS = 75  # a short last passage would be ranked by its length more than by its words
 
 _SENTENCE_WORDS = 60  # paragraphs longer than this may be cut between sentences
 _LONG = 1_200  # characters of a run without any sentence end, cut by force
 
-STOP_WORDS = frozenset(
-    """
-    a about an and are as at be been but by can could did do does for from had has have he her him his how i if in into is it
-    its many me much my no not of on or our s she so such t than that the their them there these they this those to was we
-    were what when where which who whom whose why will with would you your
-    """.split()
-)
+_STOP_WORDS = """
+a about an and are as at be been but by can could did do does for from had has have he her him his how i if in into is it
+its many me much my no not of on or our s she so such t than that the their them there these they this those to was we
+were what when where which who whom whose why will with would you your
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 # Without spaces between words: kana, Han, Hangul, Thai, Lao, Burmese, Khmer.
 _UNSPACED = (
@@ -113,6 +113,9 @@ def cut(text: str) -> list[Span]:
                 and text[units[last - 1].end : units[last].start].count("\n") > 1
             ):
                 break  # enough, and a paragraph ends here
+        rest = sum(unit.words for unit in units[last : last + REST_WORDS])
+        if last + REST_WORDS > len(units) and rest < REST_WORDS:
+            last, size = len(units), size + rest
         passages.append(Span(units[first].start, units[last - 1].end, size))
         if last == len(units):
             break
