@@ -39,11 +39,16 @@ _TRANSPORT = (openai.OpenAIError, httpx2.HTTPError, aiohttp.ClientError, OSError
 
 
 class Clients:
-    """The connections to one provider: one client for each event loop, made when that loop first needs it."""
+    """The connections to one provider: one client for each event loop, made when that loop first needs it.
+
+    ``options`` goes with every request and holds its Authorization, or the instruction to send none.
+    """
 
     def __init__(self, provider: Provider, key: str | None) -> None:
         self._provider = provider
         self._key = key
+        authorization = f"Bearer {key}" if key else openai.Omit()
+        self.options: openai.RequestOptions = {"headers": {"Authorization": authorization}}
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, openai.AsyncOpenAI] = WeakKeyDictionary()
 
     def get(self) -> openai.AsyncOpenAI:
@@ -76,9 +81,8 @@ class Clients:
             timeout=timeout,
             max_retries=0,
         )
-        authorization = f"Bearer {self._key}" if self._key else openai.Omit()
-        # Replaces what OPENAI_CUSTOM_HEADERS put there: its headers were meant for one address, and we may be at another.
-        client._custom_headers = {"Authorization": authorization}  # type: ignore[dict-item]
+        # What OPENAI_CUSTOM_HEADERS put there was meant for one address, and we may be at another.
+        client._custom_headers = {}
         client.admin_api_key = None
         if urlsplit(provider.base_url).hostname != "api.openai.com":
             client.organization = client.project = None
@@ -133,7 +137,9 @@ class Endpoint:
         """
         try:
             async with asyncio.timeout(timeout):
-                response = await self._clients.get().get("/models", cast_to=httpx2.Response)
+                response = await self._clients.get().get(
+                    "/models", cast_to=httpx2.Response, options=self._clients.options
+                )
             data = response.json()
         except openai.APIStatusError as error:
             failure = self._faults.of(error) if error.status_code in (301, 302, 303, 307, 308, 401, 403) else None
@@ -152,7 +158,9 @@ class Endpoint:
     async def _whole(self, content: bytes) -> Draft:
         draft = Draft()
         try:
-            response = await self._clients.get().post("/chat/completions", cast_to=httpx2.Response, content=content)
+            response = await self._clients.get().post(
+                "/chat/completions", cast_to=httpx2.Response, content=content, options=self._clients.options
+            )
             data = _decode(response)
         except _TRANSPORT as error:
             failure = self._faults.of(error)
@@ -199,6 +207,7 @@ class Endpoint:
                 "/chat/completions",
                 cast_to=httpx2.Response,
                 content=content,
+                options=self._clients.options,
                 stream=True,
                 stream_cls=openai.AsyncStream[object],
             )
