@@ -1,0 +1,1 @@
+"""The scripted policies that ship with Motet, one per module."""
