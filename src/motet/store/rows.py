@@ -44,11 +44,13 @@ def insert_rows(connection: sa.Connection, rows: Iterable[Row]) -> None:
         _insert(connection, name, list(columns), flat)
 
 
-def insert_blobs(connection: sa.Connection, fresh: Mapping[str, Packed]) -> None:
-    """Insert those of ``fresh`` that are not there yet."""
+def insert_blobs(
+    connection: sa.Connection, fresh: Mapping[str, Packed], *, created: Mapping[str, float] | None = None
+) -> None:
+    """Insert those of ``fresh`` that are not there yet; ``created`` is now unless it is given."""
     now = time.time()
     # Sorted, so that two processes that insert the same blobs wait for each other and never deadlock.
-    rows = [[name, *packed, now] for name, packed in sorted(fresh.items())]
+    rows = [[name, *packed, created[name] if created else now] for name, packed in sorted(fresh.items())]
     _insert(connection, "blobs", ["hash", "size", "codec", "data", "created"], rows, skip_present=True)
 
 
