@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 from motet.errors import InputError, ModelError
-from motet.models.model import ModelInfo
+from motet.models.model import Model, ModelInfo
 from motet.models.providers import LOCAL, OPENAI_URL, key_of, resolve
 from motet.settings import Provider, Settings
 
@@ -42,21 +42,21 @@ async def catalogue(settings: Settings, *, probe: bool) -> list[Row]:
 
 
 def _in_process() -> list[Row]:
-    from motet.models.weights import RECIPES, installed
+    from motet.models.embedded import open_embedded
+    from motet.models.scripted import open_scripted
 
-    runtime = find_spec("xllamacpp") is not None
-    rows = []
-    for name, recipe in RECIPES.items():
-        if not recipe.chat:
-            continue
-        if not runtime:
-            rows.append(Row(f"embedded:{name}", False, "needs the extra: pip install 'motet[embedded]'"))
-        elif installed(name) is None:
-            rows.append(Row(f"embedded:{name}", False, f"its weights are not here: motet models get {name}"))
-        else:
-            rows.append(Row(f"embedded:{name}", True, recipe.description))
-    rows.append(Row("scripted:NAME", True, "a scripted policy: shows mechanics, measures nothing"))
-    return rows
+    return [
+        _opened("embedded", open_embedded, "a small chat model inside this process; free, and tiny"),
+        _opened("scripted:echo", open_scripted, "a scripted policy: shows mechanics, measures nothing"),
+    ]
+
+
+def _opened(name: str, opener: Callable[[str], Model], note: str) -> Row:
+    try:
+        opener(name)
+    except InputError as error:
+        return Row(name, False, str(error))
+    return Row(name, True, note)
 
 
 def _keyed(name: str, settings: Settings) -> Row:

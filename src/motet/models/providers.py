@@ -103,26 +103,20 @@ class Models:
         return await catalogue(self.settings, probe=probe)
 
     async def aclose(self) -> None:
-        """Close the running event loop's connections, and the models that run in this process."""
+        """Close the running event loop's connections. The models stay usable; a later call connects anew."""
         for _, clients in self._shared.values():
             await clients.aclose()
-        models, self._models = self._models, {}
-        self._endpoints = {}
-        for model in models.values():
-            close = getattr(model, "aclose", None)
-            if close is not None:
-                await close()
 
     def _open(self, name: str) -> Model:
-        kind, _, rest = name.partition(":")
+        kind = name.partition(":")[0]
         if kind == "embedded" and "@" not in name:
             from motet.models.embedded import open_embedded
 
-            return open_embedded(rest or "smollm2")
+            return open_embedded(name)
         if kind == "scripted" and "@" not in name:
             from motet.models.scripted import open_scripted
 
-            return open_scripted(rest)
+            return open_scripted(name)
         from motet.models.endpoint import Clients, Endpoint
 
         place = resolve(name, self.settings)
@@ -213,13 +207,13 @@ def loopback(base_url: str) -> bool:
 
 def _at(model: str, base_url: str, settings: Settings) -> Place:
     """``NAME@BASE_URL``. An address that is configured is that provider, key and gate included."""
+    stranger = _checked(Provider(base_url=base_url), f"{model}@{base_url}")
     if not model:
         raise InputError(f"model '@{base_url}' lacks a name: write NAME@{base_url}")
     for name, provider in settings.providers.items():
         if _same(provider.base_url, base_url):
-            return Place(name, _checked(provider, f"{model}@{base_url}"), model)
-    provider = _checked(Provider(base_url=base_url), f"{model}@{base_url}")
-    return Place("openai" if _same(base_url, OPENAI_URL) else _host(base_url), provider, model)
+            return Place(name, _checked(provider, f"{name}:{model}"), model)
+    return Place("openai" if _same(base_url, OPENAI_URL) else _host(base_url), stranger, model)
 
 
 def _checked(provider: Provider, name: str) -> Provider:
