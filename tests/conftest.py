@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from motet import settings
+
 
 @pytest.fixture
 def anyio_backend() -> str:
@@ -14,11 +16,17 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+# Where ``make setup`` put the embedded model's weights and tokenizer; found before any test changes the environment.
+_MODELS = settings.home() / "models"
+
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty MOTET_HOME of the test's own, with no store URL and no key from outside."""
+    """A MOTET_HOME of the test's own, empty but for the installed weights, with no store URL and no key from outside."""
     folder = tmp_path / "home"
     folder.mkdir()
+    if _MODELS.is_dir():
+        (folder / "models").symlink_to(_MODELS.resolve())
     monkeypatch.setenv("MOTET_HOME", str(folder))
     for name in ("MOTET_STORE", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)

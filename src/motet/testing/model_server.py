@@ -36,11 +36,9 @@ from motet.errors import InputError, ModelError
 from motet.models.model import Model, Reply, Request
 from motet.testing import wire
 from motet.testing.faults import Fault, Faults, fault_named, parse_faults
-from motet.usage import Usage
 
 Hook = Callable[[int], None]
 
-_MAX_BODY = 64 * 1024**2
 _BACKLOG = 4096
 _ERRORS = (500, 503, 529)
 _PAGE = b"<!doctype html><html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>"
@@ -88,16 +86,16 @@ class ModelServer:
         self._on_request = on_request
         self._after_reply = after_reply
         self._seen: Counter[str] = Counter()
+        self._kept: dict[str, Reply] = {}
         self._requests = 0
         self._replies = 0
         self._runner: web.ServerRunner | None = None
 
     async def __aenter__(self) -> ModelServer:
         # Without a router, access log and middlewares: this is also what a client's speed is measured against.
-        server = web.Server(self._handle, access_log=None, client_max_size=_MAX_BODY)
-        self._runner = web.ServerRunner(server)
+        self._runner = web.ServerRunner(web.Server(self._handle, access_log=None), shutdown_timeout=1.0)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self._port, backlog=_BACKLOG, shutdown_timeout=1.0)
+        site = web.TCPSite(self._runner, "127.0.0.1", self._port, backlog=_BACKLOG)
         await site.start()
         host, port = self._runner.addresses[0][:2]
         self.base_url = f"http://{host}:{port}/v1"
@@ -118,7 +116,7 @@ class ModelServer:
         return _json(404, wire.refusal(f"no such path: {request.path}", type_="invalid_request_error"))
 
     async def _completions(self, request: web.BaseRequest) -> web.StreamResponse:
-        body = await request.read()
+        body = await request.content.read()  # unlike request.read(), without a limit of 1 MB
         digest = sha256(body).hexdigest()[:16]
         seen = self._seen[digest]
         self._seen[digest] += 1
@@ -154,10 +152,12 @@ class ModelServer:
         if early is not None:
             return early
         try:
-            reply = Reply(usage=Usage(prompt=1, completion=0)) if fault is Fault.EMPTY else await self._reply(asked)
+            reply = Reply() if fault is Fault.EMPTY else await self._reply(asked, entry.digest)
         except ModelError as error:
             entry.status, refused = wire.refused(error)
             return _json(entry.status, refused)
+        if fault and fault.fails and fault is not Fault.EMPTY:
+            self._kept[entry.digest] = reply
         named = {"id_": f"chatcmpl-{entry.number}", "model": str(data.get("model") or self._model.info.name)}
         entry.status = 200
         if not entry.stream:
@@ -167,8 +167,12 @@ class ModelServer:
         pieces = list(wire.events(reply, usage=usage and fault is not Fault.MISSING_USAGE, **named))
         return await self._stream(request, pieces, fault, entry)
 
-    async def _reply(self, asked: Request) -> Reply:
-        return await self._model.reply(asked)
+    async def _reply(self, asked: Request, digest: str) -> Reply:
+        """The model's reply, or one that a fault kept from an equal request before: a model with a memory, such as a fixed list of
+        replies, is asked once for what it says once.
+        """
+        kept = self._kept.pop(digest, None)
+        return kept or await self._model.reply(asked)
 
     def _instead(self, request: web.BaseRequest, fault: Fault | None, entry: Served) -> web.StreamResponse | None:
         """The answer of a fault that never asks the model."""
