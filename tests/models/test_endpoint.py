@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import resource
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
@@ -623,6 +624,9 @@ def test_server_words_are_short_and_never_hold_the_key(before: str, after: str) 
 
 def test_a_thousand_calls_in_flight_all_come_back() -> None:
     """The connection pool holds a thousand calls at once, and each gets its own answer."""
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # both ends of the connections are in this process
 
     async def main() -> tuple[int, set[str]]:
         everybody = asyncio.Event()

@@ -1,4 +1,4 @@
-"""The gate lets calls in by order and number, retries what may pass, and pauses everybody on a 429. No real time passes."""
+"""The gate lets calls in by order and number, retries what may pass, and pauses everybody on a 429. No test waits for real time."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.errors import BadReply, ModelDenied, ModelError, ModelThrottled, ModelUnavailable
+from motet.models.endpoint import Endpoint
 from motet.models.gate import FIRST_WAIT, LONGEST_BACKOFF, LONGEST_WAIT, REDRAWS, SPREAD, Gate, Gated
 from motet.models.model import Message, ModelInfo, Observer, Reply, Request
+from motet.settings import Provider
+from motet.testing.faults import Faults
+from motet.testing.model_server import ModelServer
 from motet.usage import Usage
 
 ASK = Request(messages=(Message(role="user", content="hello"),), max_tokens=1)
@@ -167,6 +171,8 @@ def test_an_empty_reply_is_drawn_again_a_few_times() -> None:
     reply, _, _ = call(silent(), DONE)
     assert isinstance(reply, Reply)
     assert (reply.text, reply.attempts) == ("done", 2)
+    reply, _, _ = call(down(), down(), silent(), down(), silent(), DONE)
+    assert isinstance(reply, Reply), "other failures do not count as empty replies"
 
 
 def test_the_servers_wish_is_honoured() -> None:
@@ -327,3 +333,42 @@ def test_a_gate_works_in_one_event_loop_after_another() -> None:
         return len(await asyncio.gather(*(gated.reply(ASK) for _ in range(3))))
 
     assert [asyncio.run(main()) for _ in range(2)] == [3, 3]
+
+
+class Echo:
+    """A model that repeats the last message."""
+
+    info = ModelInfo(name="echo", identity="echo", provider="test")
+
+    async def reply(self, request: Request, *, observer: Observer | None = None) -> Reply:
+        return Reply(text=f"you said {request.messages[-1].content}", usage=Usage(prompt=9, completion=3))
+
+
+class Listener(Ear):
+    """An observer that wants deltas and does nothing with them."""
+
+    wants_deltas = True
+
+    def delta(self, text: str, *, reasoning: bool = False) -> None:
+        pass
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_fifth_of_faults_loses_no_call(streamed: bool) -> None:
+    """Against a server that fails in every way it knows, each call gets its answer, and its attempts are the server's count."""
+
+    async def main() -> tuple[list[Reply], int, int]:
+        async with ModelServer(Echo(), faults=Faults.mixed(0.2, seed=3)) as server:
+            endpoint = Endpoint(Echo.info, model="echo", provider=Provider(base_url=server.base_url), key=None)
+            gated = Gated(endpoint, Gate(16, rng=random.Random(3), sleep=lambda _seconds: asyncio.sleep(0)))
+            asked = [Request(messages=(Message(role="user", content=str(n)),), max_tokens=5) for n in range(200)]
+            observer = Listener() if streamed else None
+            replies = await asyncio.gather(*(gated.reply(request, observer=observer) for request in asked))
+            await endpoint.aclose()
+            return replies, len(server.served), sum(entry.completed for entry in server.served)
+
+    replies, requests, answers = asyncio.run(main())
+    assert [reply.text for reply in replies] == [f"you said {n}" for n in range(200)]
+    assert {(reply.usage.prompt, reply.usage.completion) for reply in replies} == {(9, 3)}
+    assert sum(reply.attempts for reply in replies) == requests > 220
+    assert answers == 200

@@ -116,7 +116,7 @@ class Gated:
         gate = self._gate
         lost: tuple[Usage, ...] = ()
         first_failure: float | None = None
-        attempt = 0
+        attempt = empties = 0
         while True:
             attempt += 1
             error: ModelError | None = None
@@ -133,7 +133,8 @@ class Gated:
             now = gate.clock()
             first_failure = now if first_failure is None else first_failure
             wait = gate.wait_after(error, attempt=attempt)
-            reason = self._stop(error, attempt=attempt, ends=now + wait - first_failure)
+            empties += isinstance(error, BadReply)
+            reason = self._stop(error, attempt=attempt, empties=empties, ends=now + wait - first_failure)
             if reason is not None:
                 raise _final(error, attempts=attempt, lost=lost, reason=reason)
             if isinstance(error, ModelThrottled):
@@ -142,13 +143,13 @@ class Gated:
                 observer.failed(error, attempt=attempt, wait=wait)
             await gate.sleep(wait)
 
-    def _stop(self, error: ModelError, *, attempt: int, ends: float) -> str | None:
+    def _stop(self, error: ModelError, *, attempt: int, empties: int, ends: float) -> str | None:
         """Why there is no further attempt (an empty text for an error that no attempt would mend), or ``None``."""
         if not error.retryable:
             return ""
         if error.retry_after is not None and error.retry_after > LONGEST_WAIT:
             return f"it asks to wait {error.retry_after:.0f} s, and Motet waits {LONGEST_WAIT:.0f} s at most"
-        if attempt >= self._gate.attempts or (isinstance(error, BadReply) and attempt > REDRAWS):
+        if attempt >= self._gate.attempts or empties > REDRAWS:
             return "gave up"
         if ends > self._gate.retry_for:
             return f"gave up, since retries may take {self._gate.retry_for:g} s"
