@@ -20,7 +20,7 @@ from motet.store.references import references
 from motet.store.schema import calls, events, runs, scores, tasks
 from motet.store.store import Store
 
-# Whether a lease with this owner and heartbeat is held: `motet.run.lease.is_live`, handed in because it lives on a floor above.
+# Whether a lease with this owner and heartbeat is held: `motet.runs.lease.is_live`, handed in because it lives on a floor above.
 IsLive: TypeAlias = Callable[[str | None, float], bool]
 _UNFINISHED = ("running", "unconfirmed")  # statuses of runs that can be resumed
 _CHUNK = 500
