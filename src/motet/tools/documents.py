@@ -1,7 +1,7 @@
 """Documents out of a folder: text, Markdown, HTML and PDF as plain text with a title.
 
-- Found recursively, by ending: ``.txt .md .markdown .html .htm .pdf``. Other files are counted, and so are names that begin
-  with a dot. Symbolic links to folders are not followed; a link to a file counts only if the file is inside the folder.
+- Found recursively, by ending: ``.txt .md .markdown .html .htm .pdf``. Other files are counted. Names that begin with a dot are
+  left out. Symbolic links to folders are not followed; one to a file is, if the file is inside the folder.
 - A file that cannot be used (too big, not UTF-8, encrypted, empty, unreadable) is skipped with its reason; it never stops the rest.
 - The text is what citations point into: Unicode NFC, Unix line ends, no NUL. Markdown keeps its marks and loses its
   front matter; a web page is reduced to its main content, or to all of its text where none is found.
@@ -86,6 +86,10 @@ class Folder:
                 raise ToolError(f"the document {ref!r} has changed since this run began; start again to read it anew")
             try:
                 documents.append(_document(ref, data))
+            except ImportError as error:
+                raise ToolError(
+                    f"documents like {ref!r} cannot be read: a library is missing or broken: {error}"
+                ) from error
             except _Unreadable as error:
                 skipped.append(Skipped(ref, str(error)))
             except Exception as error:  # noqa: BLE001 - parsers of hostile files raise anything; one file must not stop the rest
@@ -225,15 +229,18 @@ def _read_markdown(data: bytes) -> tuple[str, str]:
 
 def _read_html(data: bytes) -> tuple[str, str]:
     import trafilatura
+    from lxml import html  # type: ignore[import-untyped]
 
     page = trafilatura.load_html(data)
-    if page is None:
-        raise _Unreadable("is not an HTML page")
+    if page is None:  # a fragment without a page around it
+        page = html.document_fromstring(_decode(data).strip() or "<p></p>")
     headings = [" ".join(heading.text_content().split()) for heading in page.iter("h1")]
     title = headings[0] if len(headings) == 1 and headings[0] else page.findtext(".//title") or ""
     text = trafilatura.extract(page, include_comments=False, include_tables=True, output_format="txt")
-    # The extractor gives up on pages without running text (lists, forms, very short ones); all the page's text is better than none.
-    return title, text or trafilatura.html2txt(data)
+    if text:
+        return title, text.replace("\n", "\n\n")  # one block of the page a line
+    # The extractor gives up on pages without running text (lists, forms, very short ones); all of the page is better than none.
+    return title, trafilatura.html2txt(page)
 
 
 def _read_pdf(data: bytes) -> tuple[str, str]:

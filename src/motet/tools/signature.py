@@ -113,7 +113,9 @@ def read_signature(function: Callable[..., object], *, name: str) -> Signature:
     try:
         signature = inspect.signature(function)
         hints = get_type_hints(function, include_extras=True)
-    except (NameError, TypeError, ValueError, AttributeError) as error:
+    except NameError as error:
+        raise InputError(f"tool {name!r}: an annotation cannot be resolved: {error}; define it in the module") from None
+    except (TypeError, ValueError, AttributeError) as error:
         raise InputError(f"tool {name!r}: its signature cannot be read: {error}") from None
     description, explained = _read_docstring(function)
     fields: dict[str, str] = {}
