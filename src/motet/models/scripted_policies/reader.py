@@ -26,13 +26,18 @@ NOTHING = "I found nothing about this."
 _SEARCHES, _READS, _QUERY_WORDS = 2, 2, 12
 _WORD = re.compile(r"\w+")
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*\w)")
-_QUESTION = re.compile(r"(?:^|\n)\s*(?:question|task)\s*:\s*(.+)", re.IGNORECASE | re.DOTALL)
-# A hit as the corpus search shows it (title line, place line, quote), and the head of a page as the corpus read shows it.
+# The question where a prompt marks it: what follows the last such word, up to an empty line.
+_QUESTION = re.compile(r"(?:^|\n)\s*(?:question|task)\s*:\s*(.+?)(?=\n\s*\n|\s*$)", re.IGNORECASE | re.DOTALL)
+# A hit as the corpus search shows it (title, place, quote), and the head of a page as the corpus read shows it.
 _HIT = re.compile(
-    r"^\d+\. .*\n\s+document (?P<mark>['\"])(?P<document>.+?)(?P=mark), passage \d+, start (?P<start>\d+).*\n(?P<quote>.*)$",
-    re.M,
+    r"^\d+\. (?P<title>.*)\n\s+document (?P<mark>['\"])(?P<document>.+?)(?P=mark), passage \d+, start (?P<start>\d+).*\n(?P<quote>.*)$",
+    re.MULTILINE,
 )
-_PAGE = re.compile(r"^.*\((?P<document>[^()\n]+)\), characters \d+ to \d+ of \d+\n\n(?P<text>.*)\n\n", re.M | re.DOTALL)
+_PAGE = re.compile(r"^(?P<title>.*)\((?P<document>[^()\n]+)\), characters \d+ to \d+ of \d+$", re.MULTILINE)
+_FOOT = re.compile(
+    r"^(?:No passage in the .*|Read on with .*|The next page starts at .*|This is the end of the document\.|Observation from .*:)$",
+    re.MULTILINE,
+)
 _FINAL = re.compile(r"final|finish|answer|done|submit|respond", re.IGNORECASE)
 _STOP_WORDS = (
     "a about an and answer are as at be been by can could did do documents does for from had has have how i in is it its me my name "
@@ -53,26 +58,28 @@ class Hit:
 def policy(request: Request) -> Turn:
     """The next step: search, read, or answer."""
     offered = [tool.name for tool in request.tools] if request.tools else names(request.reply_schema or {})
-    if request.tool_choice == "none":
-        offered = []
     search = next((name for name in offered if name.endswith("search")), None)
     read = next((name for name in offered if name.endswith("read")), None)
-    question = _question(request.messages)
-    done = [name for message in request.messages for name in _called(message, offered)]
-    seen = _observed(request.messages)
+    question, messages = _asked(request.messages)
+    done = [name for message in messages for name in _called(message, offered)]
+    seen = [message.content for message in messages if message.role in ("tool", "user")]
     hits = list(dict.fromkeys(_hits(seen)))
-    if search and not hits and done.count(search) < _SEARCHES:
-        return _act(request, [(search, {"query": _query(question, narrow=search in done)})])
-    if read and hits and done.count(read) < min(_READS, len(hits)):
-        next_hits = hits[done.count(read) : _READS]
-        return _act(request, [(read, {"document": hit.document, "start": hit.start}) for hit in next_hits])
+    if request.tool_choice != "none":
+        if search and not hits and done.count(search) < _SEARCHES:
+            return _act(request, [(search, {"query": _query(question, narrow=search in done)})])
+        if read and hits and done.count(read) < min(_READS, len(hits)):
+            next_hits = hits[done.count(read) : _READS]
+            return _act(request, [(read, {"document": hit.document, "start": hit.start}) for hit in next_hits])
     return _answer(request, _best(question, seen), offered)
 
 
-def _question(messages: tuple[Message, ...]) -> str:
-    text = next((message.content for message in messages if message.role == "user"), "")
-    found = _QUESTION.search(text)
-    return (found[1] if found else text).strip()
+def _asked(messages: tuple[Message, ...]) -> tuple[str, list[Message]]:
+    """The question, and the messages since it was first put: worked examples before it are somebody else's."""
+    users = [message.content for message in messages if message.role == "user"]
+    marked = [found for text in users for found in _QUESTION.findall(text)]
+    question = (marked[-1] if marked else users[0] if users else "").strip()
+    first = next((index for index, message in enumerate(messages) if question in message.content), 0)
+    return question, list(messages[first:])
 
 
 def _query(question: str, *, narrow: bool) -> str:
@@ -92,14 +99,6 @@ def _called(message: Message, offered: list[str]) -> Iterator[str]:
     yield from (name for name in offered if json.dumps(name) in message.content)
 
 
-def _observed(messages: tuple[Message, ...]) -> list[str]:
-    """What came back after the first step; before it, what the user message holds beside the question."""
-    begun = next((index for index, message in enumerate(messages) if message.role == "assistant"), None)
-    if begun is None:
-        return [message.content for message in messages if message.role == "user"]
-    return [message.content for message in messages[begun:] if message.role in ("tool", "user")]
-
-
 def _hits(seen: list[str]) -> Iterator[Hit]:
     for text in seen:
         for found in _HIT.finditer(text):
@@ -107,30 +106,40 @@ def _hits(seen: list[str]) -> Iterator[Hit]:
 
 
 def _best(question: str, seen: list[str]) -> str:
-    """The sentence with the rarest of the question's words, and the document it stands in."""
-    wanted = {_stem(word) for word in _WORD.findall(question.lower()) if word not in _STOP}
-    sentences = [(sentence, document) for document, text in _texts(seen) for sentence in _sentences(text)]
-    sentences = [(sentence, document) for sentence, document in sentences if sentence not in question]
-    held = [wanted & {_stem(word) for word in _WORD.findall(sentence.lower())} for sentence, _ in sentences]
+    """The sentence with the rarest of the question's words, and the document it stands in. The words of a document's title count in
+    each of its sentences: they are what "it" and "the tower" stand for.
+    """
+    wanted = _telling(question)
+    texts = list(_texts([text.replace(question, "") for text in seen]))
+    found = [(sentence, document, title) for document, title, text in texts for sentence in _sentences(text)]
+    held = [wanted & (_telling(sentence) | _telling(title)) for sentence, _, title in found]
     weight = {word: math.log1p(len(held) / (1 + sum(word in words for words in held))) for word in wanted}
     scores = [sum(weight[word] for word in sorted(words)) for words in held]
     if not scores or max(scores) <= 0:
         return NOTHING
-    sentence, document = sentences[scores.index(max(scores))]
+    sentence, document, _ = found[scores.index(max(scores))]
     return f"{sentence} [{document}]" if document else sentence
 
 
-def _texts(seen: list[str]) -> Iterator[tuple[str, str]]:
-    """(document, text) of each page and quote; the document is empty where the text does not name one."""
+def _texts(seen: list[str]) -> Iterator[tuple[str, str, str]]:
+    """(document, title, text) of each page, and of each quote from a document of which no page was read; empty names where there is
+    none.
+    """
+    read = {page["document"] for text in seen for page in _PAGE.finditer(text)}
     for text in seen:
-        page = _PAGE.search(text)
-        hits = list(_HIT.finditer(text))
-        if page:
-            yield page["document"], page["text"]
-        for hit in hits:
-            yield hit["document"], hit["quote"].strip(" …")
-        if not page and not hits:
-            yield "", text
+        for hit in _HIT.finditer(text):
+            if hit["document"] not in read:
+                yield hit["document"], hit["title"], hit["quote"].strip(" …")
+        text = _FOOT.sub("", _HIT.sub("", text))
+        document, title, start = "", "", 0
+        for page in _PAGE.finditer(text):
+            yield document, title, text[start : page.start()]
+            document, title, start = page["document"], page["title"], page.end()
+        yield document, title, text[start:]
+
+
+def _telling(text: str) -> set[str]:
+    return {_stem(word) for word in _WORD.findall(text.lower()) if word not in _STOP}
 
 
 def _sentences(text: str) -> Iterator[str]:
