@@ -62,8 +62,8 @@ async def solve(
         if not task.strip():
             raise InputError("the task is empty")
         task = Task(question=task)
-    async with _house(settings, price, allow_weak_sandbox, store) as house:
-        needs = await house.preflight(system, budget)
+    async with _house(system, settings, price, allow_weak_sandbox, store) as house:
+        needs = await house.preflight(budget)
         written: dict[str, JsonValue] = {
             "format": FORMAT,
             "system": describe(system),
@@ -82,7 +82,7 @@ async def solve(
             tasks=[task],
         )
         return await house.sit(
-            run_id, system, task, budget=budget, watchers=watchers, read_deltas=read_deltas, assume=None
+            run_id, task, budget=budget, watchers=watchers, read_deltas=read_deltas, assume=None
         )
 
 
@@ -115,10 +115,10 @@ async def resume(
         system = system or _rebuild(run_id, config["system"])
         limits = budget or Budget.model_validate(config["budget"])
         price = Price.model_validate(config["price"]) if config["price"] else None
-        async with _house(settings, price, bool(config["allow_weak_sandbox"]), opened) as house:
-            await house.preflight(system, limits)
+        async with _house(system, settings, price, bool(config["allow_weak_sandbox"]), opened) as house:
+            await house.preflight(limits)
             return await house.sit(
-                run_id, system, tasks[0], budget=limits, watchers=watchers, read_deltas=read_deltas, assume=assume
+                run_id, tasks[0], budget=limits, watchers=watchers, read_deltas=read_deltas, assume=assume
             )
 
 
@@ -130,7 +130,8 @@ def run(task: str | Task, **options: Any) -> Result:
 class _House:
     """What one call of ``solve`` or ``resume`` works with: the store, the models, and how tools are loaded."""
 
-    def __init__(self, store: Store, models: Models, *, allow_weak_sandbox: bool) -> None:
+    def __init__(self, system: System, store: Store, models: Models, *, allow_weak_sandbox: bool) -> None:
+        self.system = system
         self.store = store
         self.models = models
         self._allow_weak_sandbox = allow_weak_sandbox
@@ -143,9 +144,9 @@ class _House:
         """Fresh tools."""
         return load_tools(specs, allow_weak_sandbox=self._allow_weak_sandbox)
 
-    async def preflight(self, system: System, budget: Budget | None) -> Needs:
+    async def preflight(self, budget: Budget | None) -> Needs:
         """Check models, keys, prices and tools. Raises InputError."""
-        needs = system.needs() if isinstance(system, Configured) else Needs()
+        needs = _needs(self.system)
         for model in needs.models:
             found = self.models.get(model) if isinstance(model, str) else model
             if budget is not None and budget.money is not None and found.info.price is None:
@@ -160,7 +161,6 @@ class _House:
     async def sit(
         self,
         run_id: str,
-        system: System,
         task: Task,
         *,
         budget: Budget | None,
@@ -181,7 +181,7 @@ class _House:
             describe=_machine,
         ) as sitting:
             try:
-                result = await sitting.execute(system, task)
+                result = await sitting.execute(self.system, task)
             except Exception as error:
                 with contextlib.suppress(MotetError):
                     await sitting.finish(Result(status="failed", error=Failure.of(error), run_id=run_id))
@@ -192,15 +192,24 @@ class _House:
 
 @contextlib.asynccontextmanager
 async def _house(
-    settings: Settings | None, price: Price | None, allow_weak_sandbox: bool, store: str | Store | None
+    system: System,
+    settings: Settings | None,
+    price: Price | None,
+    allow_weak_sandbox: bool,
+    store: str | Store | None,
 ) -> AsyncIterator[_House]:
-    models = Models(settings or load_settings(), price=price)
+    prices = {name: price for name in _needs(system).models if isinstance(name, str) and price is not None}
+    models = Models(settings or load_settings(), prices=prices)
     with contextlib.ExitStack() as stack:
         opened = store if isinstance(store, Store) else stack.enter_context(Store.open(store))
         try:
-            yield _House(opened, models, allow_weak_sandbox=allow_weak_sandbox)
+            yield _House(system, opened, models, allow_weak_sandbox=allow_weak_sandbox)
         finally:
             await models.aclose()
+
+
+def _needs(system: System) -> Needs:
+    return system.needs() if isinstance(system, Configured) else Needs()
 
 
 async def _finished(store: Store, run_id: str) -> Result | None:

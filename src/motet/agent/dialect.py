@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from pydantic import JsonValue
 
-from motet.models.model import Message, Reply, Request, Sampling, ToolCall
+from motet.models.model import Message, Reply, Request, Sampling, ToolCall, ToolSpec
 from motet.models.structured import extract_json
 from motet.prompts import Prompts
 from motet.settings import nearest
@@ -30,11 +30,12 @@ class Call(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What a reply means: the message to keep, calls to make, an answer, or a problem to be told."""
+    """What a reply means: the message to keep, calls to make, an answer, the wish to answer (``ready``), or a problem to be told."""
 
     message: Message
     calls: tuple[Call, ...] = ()
     answer: str | None = None
+    ready: bool = False
     problem: str | None = None
 
 
@@ -57,6 +58,12 @@ class Dialect(Protocol):
 
     def observed(self, results: Sequence[tuple[Call, Observation]], *, question: str) -> list[Message]:
         """The observations as messages."""
+        ...
+
+    def answering(
+        self, observations: Sequence[Observation], *, question: str, max_tokens: int, sampling: Sampling
+    ) -> Request | None:
+        """Ask for the answer by itself, or ``None`` where it comes as a turn like any other."""
         ...
 
 
@@ -108,6 +115,12 @@ class NativeTools:
             for call, observation in results
         ]
 
+    def answering(
+        self, observations: Sequence[Observation], *, question: str, max_tokens: int, sampling: Sampling
+    ) -> Request | None:
+        """Nothing special: the answer is the turn without a call."""
+        return None
+
     def _call(self, call: ToolCall, *, cut: bool) -> Call:
         tool = self._tools.get(call.name)
         if tool is None:
@@ -143,19 +156,24 @@ class NativeTools:
 
 
 class JsonActions:
-    """Tools through replies that must fit a JSON schema: ``{"tool", "arguments"}`` or ``{"answer"}``."""
+    """Tools through replies that must fit a JSON schema: ``{"tool", "arguments"}``, or ``{"tool": "answer"}``.
+
+    The answer itself is then asked for in plain text, over the observations alone: a model of 135 million parameters that cannot
+    answer inside a JSON string does answer so.
+    """
 
     def __init__(self, tools: Sequence[Tool], prompts: Prompts) -> None:
         self._tools = {tool.name: tool for tool in tools}
         self._prompts = prompts
 
     def opening(self, *, question: str, context: str, instructions: str) -> list[Message]:
-        """System text with the tools in words, and the task."""
-        system = self._prompts(
-            "system_actions", tools=[spec(tool) for tool in self._tools.values()], instructions=instructions
-        )
+        """System text with the tools in words, worked examples where there is something to search, and the task."""
+        tools = [spec(tool) for tool in self._tools.values()]
+        search = next((tool.name for tool in tools if _takes_query(tool)), None)
+        examples = [] if search is None else self._examples(search)
         return [
-            Message(role="system", content=system),
+            Message(role="system", content=self._prompts("system_actions", tools=tools, instructions=instructions)),
+            *examples,
             Message(role="user", content=self._prompts("question_actions", question=question, context=context)),
         ]
 
@@ -163,10 +181,10 @@ class JsonActions:
         self, messages: Sequence[Message], *, max_tokens: int, sampling: Sampling, may_call: bool, may_answer: bool
     ) -> Request:
         """Ask for one action that fits the schema."""
-        options: list[JsonValue] = [_call_schema(tool) for tool in self._tools.values()] if may_call else []
+        options: list[JsonValue] = [_call_schema(tool) for tool in self._tools.values()]
         if may_answer or not options:
             options.append(_ANSWER)
-        schema: dict[str, JsonValue] = {"anyOf": options} if len(options) > 1 else dict(_object(options[0]))
+        schema: dict[str, JsonValue] = {"anyOf": options}
         return Request(messages=tuple(messages), max_tokens=max_tokens, reply_schema=schema, sampling=sampling)
 
     def read(self, reply: Reply) -> Turn:
@@ -175,38 +193,75 @@ class JsonActions:
         try:
             action = extract_json(reply.text)
         except ValueError as error:
-            problem = "it was cut off" if reply.finish == "length" else f"no JSON object in it ({error})"
-            return Turn(message, problem=self._prompts("bad_action", problem=problem))
+            return self._wrong(message, "it was cut off" if reply.finish == "length" else f"no JSON in it ({error})")
         if not isinstance(action, dict):
-            return Turn(message, problem=self._prompts("bad_action", problem="it is no JSON object"))
+            return self._wrong(message, "it is no JSON object")
         answer = action.get("answer")
         if isinstance(answer, str) and answer.strip():
             return Turn(message, answer=answer.strip())
         name = action.get("tool")
+        if name == "answer":
+            return Turn(message, ready=True)
         if not isinstance(name, str):
-            return Turn(message, problem=self._prompts("bad_action", problem="it has neither a tool nor an answer"))
+            return self._wrong(message, "it names no tool")
         tool = self._tools.get(name)
         if tool is None:
-            problem = f"unknown tool {name[:60]!r}{nearest(name, self._tools)}"
-            return Turn(message, problem=self._prompts("bad_action", problem=problem))
+            return self._wrong(message, f"unknown tool {name[:60]!r}{nearest(name, self._tools)}")
         arguments = action.get("arguments")
         if not isinstance(arguments, dict):
-            return Turn(message, problem=self._prompts("bad_action", problem='"arguments" is no JSON object'))
+            return self._wrong(message, '"arguments" is no JSON object')
         return Turn(message, calls=(Call("action", tool, arguments),))
 
     def observed(self, results: Sequence[tuple[Call, Observation]], *, question: str) -> list[Message]:
         """One user message: the observation, quoted as such, and the task again, since small models lose it."""
         parts = [
-            self._prompts("observation", tool=call.tool.name if call.tool else "nothing", text=observation.text)
+            self._prompts("observation", tool=call.tool.name if call.tool else "nothing", text=self._cut(observation))
             for call, observation in results
         ]
-        return [Message(role="user", content="\n\n".join([*parts, self._prompts("now_answer", question=question)]))]
+        return [Message(role="user", content="\n\n".join([*parts, self._prompts("now_act", question=question)]))]
 
+    def answering(
+        self, observations: Sequence[Observation], *, question: str, max_tokens: int, sampling: Sampling
+    ) -> Request | None:
+        """Ask for the answer in plain text, over the last useful observations."""
+        useful = [observation for observation in observations if not observation.error][-_LAST:]
+        text = "\n\n".join(self._cut(observation) for observation in useful)
+        asked = self._prompts("answer_from", observations=text, question=question)
+        return Request(messages=(Message(role="user", content=asked),), max_tokens=max_tokens, sampling=sampling)
+
+    def _cut(self, observation: Observation) -> str:
+        text = observation.text
+        return text if len(text) <= _OBSERVATION else self._prompts("cut", text=text[:_OBSERVATION])
+
+    def _examples(self, search: str) -> list[Message]:
+        """Two worked tasks: they teach a small model the form, to search with the task's own words, and to answer when it has found something."""
+        messages: list[Message] = []
+        for question, found in _EXAMPLES:
+            action = json.dumps({"tool": search, "arguments": {"query": question}})
+            observed = self._prompts("observation", tool=search, text=found)
+            messages += [
+                Message(role="user", content=self._prompts("question_actions", question=question, context="")),
+                Message(role="assistant", content=action),
+                Message(role="user", content=f"{observed}\n\n{self._prompts('now_act', question=question)}"),
+                Message(role="assistant", content=json.dumps({"tool": "answer"})),
+            ]
+        return messages
+
+    def _wrong(self, message: Message, problem: str) -> Turn:
+        return Turn(message, problem=self._prompts("bad_action", problem=problem))
+
+
+_EXAMPLES = (
+    ("Who painted the Mona Lisa?", "1. Mona Lisa\n   The Mona Lisa was painted by Leonardo da Vinci."),
+    ("What is the capital of France?", "1. France\n   The capital of France is Paris."),
+)
+_OBSERVATION = 1500  # characters of one observation; small models lose the question behind more
+_LAST = 3  # observations that an answer is drawn from
 
 _ANSWER: dict[str, JsonValue] = {
     "type": "object",
-    "properties": {"answer": {"type": "string", "minLength": 1, "maxLength": 4000}},
-    "required": ["answer"],
+    "properties": {"tool": {"const": "answer"}},
+    "required": ["tool"],
     "additionalProperties": False,
 }
 
@@ -255,6 +310,6 @@ def _call_schema(tool: Tool) -> dict[str, JsonValue]:
     }
 
 
-def _object(value: JsonValue) -> dict[str, JsonValue]:
-    assert isinstance(value, dict)
-    return value
+def _takes_query(tool: ToolSpec) -> bool:
+    properties = tool.parameters.get("properties")
+    return isinstance(properties, dict) and "query" in properties

@@ -78,6 +78,7 @@ class Agent:
         self.steps = 0
         self.observations: list[Observation] = []
         self._answered: dict[str, Observation] = {}
+        self._stuck = False
 
     async def work(self) -> Result:
         """Take steps until there is an answer; the last step may only answer."""
@@ -96,8 +97,7 @@ class Agent:
         last = self.steps >= self.config.max_steps
         if last and self.steps > 1:
             self.messages.append(Message(role="user", content=self.prompts("out_of_steps")))
-        may_answer = last or not self.tools or not self.config.look_first or bool(self.observations)
-        turn = await self._ask(may_call=not last, may_answer=may_answer)
+        turn = await self._turn(may_call=not last and not self._stuck)
         self.messages.append(turn.message)
         if turn.answer is not None:
             self.run.keep(turn.answer, sources=self.sources(turn.answer))
@@ -126,13 +126,31 @@ class Agent:
                 known = seen.get(source.ref)
                 if known is None or shared > -known[0]:
                     seen[source.ref] = (-shared, known[1] if known else len(seen), source)
-        return tuple(source for _, _, source in sorted(seen.values(), key=lambda item: item[:2])[:5])
+        ranked = sorted(seen.values(), key=lambda item: item[:2])
+        telling = [item for item in ranked if item[0] < 0] or ranked
+        return tuple(source for _, _, source in telling[:5])
 
     def _dialect(self) -> Dialect:
         native = self.config.actions == "native" or (
             self.config.actions == "auto" and (self.model.info.native_tools or not self.tools)
         )
         return NativeTools(self.tools, self.prompts) if native else JsonActions(self.tools, self.prompts)
+
+    async def _turn(self, *, may_call: bool) -> Turn:
+        """The model's next turn; the answer by itself where the dialect asks for it so."""
+        may_answer = not may_call or not self.tools or not self.config.look_first or bool(self.observations)
+        final = self.dialect.answering(
+            self.observations,
+            question=self.task.question,
+            max_tokens=self.config.max_tokens,
+            sampling=self.config.sampling,
+        )
+        if may_call or final is None:
+            turn = await self._ask(may_call=may_call, may_answer=may_answer)
+            if not turn.ready or final is None:
+                return turn
+        reply = await self.model.reply(final)
+        return Turn(reply.message, answer=reply.text.strip() or None)
 
     async def _ask(self, *, may_call: bool, may_answer: bool) -> Turn:
         """Ask the model for its next turn, with older observations cut where the conversation does not fit its window."""
@@ -185,6 +203,7 @@ class Agent:
             return Observation(text=text, error=True)
         key = digest({"tool": call.tool.name, "arguments": call.arguments})
         known = self._answered.get(key)
+        self._stuck = known is not None
         if known is not None:
             self.run.emit("agent.nudge", tool=call.tool.name, arguments=call.arguments)
             return known.model_copy(update={"text": f"{known.text}\n{self.prompts('repeated')}"})
