@@ -76,13 +76,10 @@ def _rows(connection: sa.Connection, run_id: str) -> dict[str, JsonValue]:
             }
             for task in connection.execute(task_rows).all()
         ],
-        "scores": sorted(
-            (
-                {name: getattr(score, name) for name in ("task_id", "scorer", "value", "correct", "details")}
-                for score in connection.execute(score_rows)
-            ),
-            key=lambda score: (score["task_id"], score["scorer"]),
-        ),
+        "scores": [
+            {name: getattr(score, name) for name in ("task_id", "scorer", "value", "correct", "details")}
+            for score in sorted(connection.execute(score_rows), key=lambda row: (row.task_id, row.scorer))
+        ],
     }
 
 

@@ -21,7 +21,7 @@ from motet.store.schema import metadata
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "motet-1"  # the newest revision; a test compares it with the folder
+HEAD = "motet_1"  # the newest revision; a test compares it with the folder
 VERSION_TABLE = "motet_version"  # a name of our own, so that another program's migrations are never taken for ours
 MIGRATIONS = Path(__file__).parent / "migrations"
 _LOCK = 0x6D6F746574  # "motet": the PostgreSQL advisory lock that creation and migration hold

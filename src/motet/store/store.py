@@ -50,13 +50,17 @@ class Store:
         try:
             if not at_head(reader):
                 upgrade(writer)
-        except sa.exc.OperationalError as error:
-            raise InputError(f"the store {shown(parsed)} cannot be opened: {reason(error)}") from None
-        except sa.exc.DatabaseError as error:
-            raise StoreError(
-                f"the store {shown(parsed)} is damaged or is no Motet store: {reason(error)}; move it away and start a new one, "
-                "or restore it from an export"
-            ) from None
+        except BaseException as error:
+            reader.dispose()
+            writer.dispose()
+            if isinstance(error, sa.exc.OperationalError):
+                raise InputError(f"the store {shown(parsed)} cannot be opened: {reason(error)}") from None
+            if isinstance(error, sa.exc.DatabaseError):
+                raise StoreError(
+                    f"the store {shown(parsed)} is damaged or is no Motet store: {reason(error)}; "
+                    "move it away and start a new one, or restore it from an export"
+                ) from None
+            raise
         return cls(parsed, reader, writer)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "motet-1"
+revision = "motet_1"
 down_revision = None
 branch_labels = None
 depends_on = None
