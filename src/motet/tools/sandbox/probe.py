@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import platform
 import socket
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from motet import settings
 from motet.errors import InputError, MotetError, ToolError
 from motet.tools.sandbox.execute import execute
 from motet.tools.sandbox.judge import Found, judge
@@ -37,10 +38,9 @@ def probe() -> SandboxReport:
     """Try the sandbox and report the level that works. Takes about 0.1 s the first time; kept for this process."""
     with _lock:
         if not _known:
-            # A thread of its own, as the caller's may have a running event loop.
-            worker = threading.Thread(target=lambda: _known.append(asyncio.run(_try())), name="motet-sandbox-probe")
-            worker.start()
-            worker.join()
+            # In a thread of its own, as the caller's may have a running event loop.
+            with ThreadPoolExecutor(1, thread_name_prefix="motet-sandbox-probe") as worker:
+                _known.append(worker.submit(asyncio.run, _try()).result())
         return _known[0]
 
 
@@ -91,17 +91,19 @@ def _answer(execution: Execution) -> Found:
 def _private_paths() -> Iterator[str]:
     """Paths of the user's that exist here. A folder on the way to the interpreter is replaced by its other entries."""
     places = [
-        Path.home(),
+        *(Path(os.path.expanduser(path)) for path in ("~", os.environ.get("MOTET_HOME", "~"))),
         Path("/root"),
         Path("/home"),
         Path.cwd(),
-        settings.home(),
         Path("/etc/passwd"),
         Path("/etc/hostname"),
     ]
     shown = [Path(path) for path in layout().binds]
+    own = {Path(path) for path in ("/", "/dev", "/proc", "/tmp")}  # noqa: S108 — the sandbox has these of its own
     while places:
         place = places.pop()
+        if place in own:
+            continue
         try:
             if any(path.is_relative_to(place) for path in shown):
                 places += [entry for entry in sorted(place.iterdir())[:100] if entry not in shown]

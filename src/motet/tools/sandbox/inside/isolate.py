@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from . import kernel
 from .program import Request, start, write_files
-from .supervise import Abandoned, Bell, report, supervise
+from .supervise import Abandoned, Bell, report, say, supervise
 
 INNER_ID = 1000  # the user and group that the program sees itself as
 NOBODY = 65534  # who that is outside when Motet runs as root
@@ -56,8 +56,8 @@ def _enter_namespaces() -> None:
     write such a mapping.
     """
     if os.geteuid() == 0:
-        os.setgroups([])
         _unshare_as_root()
+        os.setgroups([])
         return
     user, group = os.geteuid(), os.getegid()
     kernel.unshare(kernel.NEW_ALL)
@@ -141,7 +141,7 @@ def _be_first(request: Request, control: int) -> NoReturn:
     except Abandoned:
         os._exit(1)
     except BaseException as error:  # noqa: BLE001 — whatever it is, the other side must hear of it
-        report(control, {"failed": str(error) or repr(error)})
+        report(control, {"failed": say(error)})
         os._exit(1)
     os._exit(0)
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from .program import Request, start, write_files
-from .supervise import Abandoned, Bell, report, supervise
+from .supervise import Abandoned, Bell, report, say, supervise
 
 
 def main() -> NoReturn:
@@ -37,7 +37,7 @@ def main() -> NoReturn:
     except Abandoned:
         os._exit(1)
     except BaseException as error:  # noqa: BLE001 — whatever it is, the other side must hear of it
-        report(control, {"failed": str(error) or repr(error)})
+        report(control, {"failed": say(error)})
         os._exit(1)
     os._exit(0)
 

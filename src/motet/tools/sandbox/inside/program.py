@@ -67,7 +67,7 @@ def start(request: Request, *, folder: str, count_processes: bool) -> int:
         failure = pipe.read().decode()
     if failure:
         os.waitpid(child, 0)
-        raise OSError(failure)
+        raise OSError(0, failure)
     return child
 
 
@@ -93,7 +93,7 @@ def _become(request: Request, folder: str, count_processes: bool, writer: int) -
         arguments = [request["python"], "-s", "-B", "-u", os.path.join(folder, MAIN)]
         os.execve(request["python"], arguments, environment(folder))  # noqa: S606
     except BaseException as error:  # noqa: BLE001 — said through the pipe, as this process may not go on
-        os.write(writer, f"starting {request['python']}: {error}".encode())
+        os.write(writer, f"starting {request['python']}: {error}".encode("utf-8", "replace"))
         os._exit(127)
 
 

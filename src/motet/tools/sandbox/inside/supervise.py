@@ -110,3 +110,10 @@ def report(control: int, message: Mapping[str, object]) -> None:
     """Send the one report; a reader that is gone misses nothing."""
     with contextlib.suppress(OSError):
         os.write(control, json.dumps(message).encode())
+
+
+def say(error: BaseException) -> str:
+    """An error on the way to the program as one line."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror} ({error.filename})" if error.filename else error.strerror
+    return str(error) or repr(error)
