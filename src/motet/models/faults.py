@@ -53,7 +53,7 @@ _MALFORMED: Final = re.compile(
     re.IGNORECASE,
 )
 # What looks like a key or what is left of one: servers quote it in part ("Incorrect API key provided: sk-ab***yz").
-_KEYLIKE: Final = re.compile(r"\b(?:sk|pk|rk|gsk|xai|key)-[\w*.…-]{4,}|(?<=[Bb]earer )\S+")
+_KEYLIKE: Final = re.compile(r"\b(?:sk|gsk|xai)-[\w*.…-]{4,}|(?<=[Bb]earer )\S+")
 
 
 @dataclass(frozen=True)
