@@ -229,11 +229,12 @@ def _read_markdown(data: bytes) -> tuple[str, str]:
 
 def _read_html(data: bytes) -> tuple[str, str]:
     import trafilatura
-    from lxml import html  # type: ignore[import-untyped]
 
     page = trafilatura.load_html(data)
-    if page is None:  # a fragment without a page around it
-        page = html.document_fromstring(_decode(data).strip() or "<p></p>")
+    if page is None:  # most often a fragment without a page around it
+        page = trafilatura.load_html(f"<html><body>{_decode(data)}</body></html>")
+    if page is None:
+        raise _Unreadable("is not an HTML page")
     headings = [" ".join(heading.text_content().split()) for heading in page.iter("h1")]
     title = headings[0] if len(headings) == 1 and headings[0] else page.findtext(".//title") or ""
     text = trafilatura.extract(page, include_comments=False, include_tables=True, output_format="txt")

@@ -11,8 +11,8 @@
 
 The schema and the descriptions come from the signature and the docstring (see ``signature.py`` for what is accepted).
 
-- A coroutine function is awaited; any other function runs in a thread of its own, at most ``THREADS`` at a time per event
-  loop. A thread cannot be stopped: after a time-out or a cancellation its result is dropped, but what it does goes on.
+- A coroutine function is awaited; any other function runs in a thread, of which there are at most 64 at a time (``threads.py``).
+  A thread cannot be stopped: after a time-out or a cancellation its result is dropped, but what it does goes on.
 - The default version is the hash of the function's source with the version of the distribution it comes from. Code that it
   calls, and values it closes over, are not in the hash: give ``version`` where these may change.
 - Whatever happens inside the function becomes an observation. Only the run's own rules (RunError) and cancellation pass.
@@ -20,8 +20,6 @@ The schema and the descriptions come from the signature and the docstring (see `
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import dataclasses
 import functools
 import hashlib
@@ -30,19 +28,18 @@ import json
 import re
 import sys
 import textwrap
-import threading
 from collections.abc import Awaitable, Callable, Mapping
 from types import CodeType
-from typing import TypeAlias, TypeVar, get_args, overload
+from typing import TypeAlias, get_args, overload
 
 import anyio
-from anyio.lowlevel import RunVar
 from pydantic import BaseModel, JsonValue
 from pydantic_core import to_jsonable_python
 
 from motet.canonical import canonical, clean_text
 from motet.errors import InputError, RunError, ToolError
 from motet.tools.signature import BadArguments, Key, read_signature
+from motet.tools.threads import threads
 from motet.tools.tool import Delivery, Effect, Observation
 
 __all__ = ["Confirm", "FunctionTool", "Key", "tool"]
@@ -51,12 +48,8 @@ __all__ = ["Confirm", "FunctionTool", "Key", "tool"]
 Confirm: TypeAlias = Callable[[str], object]
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # what the OpenAI wire format allows
-THREADS = 64
 MAX_CHARS = 20_000
 _MAX_ERROR = 500
-
-_Returned = TypeVar("_Returned")
-_threads: RunVar[anyio.CapacityLimiter] = RunVar("motet.tools.threads")
 
 
 class FunctionTool:
@@ -132,7 +125,7 @@ class FunctionTool:
 
     async def _observe(self, call: Callable[[], object]) -> Observation:
         is_async = _is_async(self.function)
-        slots, place = _slots(), object()
+        slots, place = threads().limiter, object()
         if not is_async:
             await slots.acquire_on_behalf_of(place)  # waiting for a thread is not the function's time
         try:
@@ -257,44 +250,8 @@ def _is_async(function: Callable[..., object]) -> bool:
 
 
 async def _call(call: Callable[[], object], *, is_async: bool) -> object:
-    value = call() if is_async else await _in_thread(call)
+    value = call() if is_async else await threads().run(call)
     return await value if isinstance(value, Awaitable) else value
-
-
-def _slots() -> anyio.CapacityLimiter:
-    """The limit on threads of this event loop."""
-    limiter = _threads.get(None)
-    if limiter is None:
-        limiter = anyio.CapacityLimiter(THREADS)
-        _threads.set(limiter)
-    return limiter
-
-
-async def _in_thread(call: Callable[[], _Returned]) -> _Returned:
-    """Run ``call`` in a daemon thread: one that hangs must not keep the process from ending, as pooled threads would."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[tuple[_Returned | None, BaseException | None]] = loop.create_future()
-
-    def deliver(outcome: tuple[_Returned | None, BaseException | None]) -> None:
-        if not done.done():
-            done.set_result(outcome)
-
-    def work() -> None:
-        outcome: tuple[_Returned | None, BaseException | None]
-        try:
-            outcome = context.run(call), None
-        except BaseException as error:  # noqa: BLE001 - handed to the caller
-            outcome = None, error
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(deliver, outcome)
-
-    context = contextvars.copy_context()
-    threading.Thread(target=work, name="motet-tool", daemon=True).start()
-    value, error = await done
-    if error is not None:
-        # A cancellation or an exit raised by the function is its failure, not an order to this task.
-        raise error if isinstance(error, Exception) else ToolError(f"the function ended with {_line(error)}")
-    return value  # type: ignore[return-value]
 
 
 def _plain(value: object) -> JsonValue:
