@@ -316,9 +316,10 @@ def test_an_unreachable_server_is_named() -> None:
 # The list
 
 
-def test_the_list_says_what_is_usable_and_how_to_get_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_says_what_is_usable_and_how_to_get_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each kind has a row: missing keys and weights are named, and a local server that answers shows its models."""
     monkeypatch.setenv("LAB_KEY", KEY)
+    monkeypatch.setenv("MOTET_HOME", str(tmp_path / "nothing"))  # no weights either
     monkeypatch.setattr(catalogue, "PROBE_SECONDS", 30.0)  # a busy machine must not decide this test
 
     async def main() -> None:
