@@ -71,7 +71,7 @@ def server() -> Iterator[str]:
             _wait(url, process)
             yield url
         finally:
-            process.send_signal(signal.SIGINT)  # "fast shutdown": ends the sessions that are left
+            process.send_signal(signal.SIGQUIT)  # at once: nothing of it is kept
             process.wait(timeout=30)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -52,8 +52,8 @@ def prune(store: Store, *, older_than: timedelta | None, is_live: IsLive, dry_ru
     def remove(connection: sa.Connection) -> _Found:
         _lock(connection)
         _refuse_if_live(connection, is_live)
-        query = sa.select(runs.c.id, runs.c.status).where(runs.c.updated < limit).order_by(runs.c.created, runs.c.id)
-        touched = connection.execute(query).all() if limit is not None else []
+        query = sa.select(runs.c.id, runs.c.status).order_by(runs.c.created, runs.c.id)
+        touched = connection.execute(query.where(runs.c.updated < limit)).all() if limit is not None else []
         old = tuple(row.id for row in touched if row.status not in _UNFINISHED)
         unfinished = tuple(row.id for row in touched if row.status in _UNFINISHED)
         _remove_runs(connection, old)

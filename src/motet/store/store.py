@@ -143,8 +143,13 @@ class Store:
     def vacuum(self) -> None:
         """Give space that nothing uses any more back to the file system. Waits for a moment in which nobody writes."""
         try:
-            with self._reader.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-                connection.exec_driver_sql("VACUUM")
+            with self._reader.connect() as connection:
+                if connection.dialect.name == "sqlite":
+                    # Past SQLAlchemy, which would begin a transaction. The log is emptied too, or it would hold the whole new file.
+                    for statement in ("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
+                        connection.connection.cursor().execute(statement)
+                else:
+                    connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql("VACUUM")
         except sa.exc.DatabaseError as error:
             raise StoreError(f"the store {self.name} could not be vacuumed: {reason(error)}") from None
 

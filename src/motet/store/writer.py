@@ -22,7 +22,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 
-from motet.errors import LeaseLost, MotetError, StoreError
+from motet.errors import LeaseLost, StoreError
 from motet.store.blobs import Packed, pack
 from motet.store.engines import reason
 from motet.store.rows import Row, insert_blobs, insert_rows
@@ -200,9 +200,10 @@ class Writer:
             self._connection = None
 
     def _explained(self, error: Exception) -> Exception:
-        if isinstance(error, MotetError) or not isinstance(error, sa.exc.SQLAlchemyError):
-            return error
-        return StoreError(f"the store {self._name} could not be written: {reason(error)}")
+        """What the database refused is the store's failure; anything else is the caller's own."""
+        if isinstance(error, sa.exc.DBAPIError):
+            return StoreError(f"the store {self._name} could not be written: {reason(error)}")
+        return error
 
 
 class _NotBegun(Exception):
