@@ -1,0 +1,21 @@
+"""Choices that options offer. Light: imported by ``motet --help``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Mode(StrEnum):
+    """How progress is shown. ``auto``: live on a terminal, plain lines otherwise."""
+
+    auto = "auto"
+    plain = "plain"
+    json = "json"
+    none = "none"
+
+
+class Assume(StrEnum):
+    """What became of a write that was sent and never confirmed."""
+
+    done = "done"
+    redo = "redo"

@@ -1,0 +1,36 @@
+"""Options that several commands share. Light: imported by ``motet --help``."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+from motet.cli.modes import Assume, Mode
+
+StoreOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--store", metavar="URL", help="The run store (default: MOTET_STORE, else MOTET_HOME/motet.db)."),
+]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+ProgressOption: TypeAlias = Annotated[
+    Mode, typer.Option("--progress", help="How to show progress, on standard error.", show_default=True)
+]
+RunArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run's id, the beginning of one, or 'last'.")
+]
+TokensOption: TypeAlias = Annotated[
+    int | None, typer.Option("--budget-tokens", metavar="N", min=1, help="Stop before more tokens than this.")
+]
+MoneyOption: TypeAlias = Annotated[
+    float | None, typer.Option("--budget-money", metavar="DOLLARS", help="Stop before more money than this.")
+]
+CallsOption: TypeAlias = Annotated[
+    int | None, typer.Option("--budget-calls", metavar="N", min=1, help="Stop before more model calls than this.")
+]
+SecondsOption: TypeAlias = Annotated[
+    float | None, typer.Option("--budget-seconds", metavar="S", help="Stop after this time at work.")
+]
+AssumeOption: TypeAlias = Annotated[
+    Assume | None, typer.Option("--assume", help="What became of a write that nobody can confirm.")
+]

@@ -1,0 +1,241 @@
+"""``motet show``: look inside a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from motet.cli.options import JsonOption, RunArgument, StoreOption
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from motet.cli.sight import Sight
+    from motet.store.queries import CallRow, EventRow
+
+_TIMELINE = 24  # events in the short timeline: the first and the last ones
+
+
+def show(
+    run: RunArgument,
+    calls: Annotated[bool, typer.Option("--calls", help="List every call.")] = False,
+    call: Annotated[
+        str | None, typer.Option("--call", metavar="SCOPE:ORDINAL", help="One call with all its messages.")
+    ] = None,
+    events: Annotated[bool, typer.Option("--events", help="The whole timeline.")] = False,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Look inside a run.
+
+    Its answer, what it cost, what happened, and every call it made.
+
+    \b
+    Examples:
+      motet show last
+      motet show 261130-1f --calls
+      motet show last --call 4f1d0c7a2b9e:0
+      motet show last --json --calls --events
+    """
+    import sys
+
+    from motet.cli.calls import calls_table, find_call, print_call
+    from motet.cli.sight import events_of, look
+    from motet.cli.terminal import json_text, output, put
+    from motet.store.queries import call_list, resolve_run
+    from motet.store.store import Store
+
+    with Store.open(store) as opened:
+        row = resolve_run(opened, run)
+        made = call_list(opened, row.id) if calls or call is not None else []
+        if call is not None:
+            one = find_call(made, call, run_id=row.id)
+            if as_json:
+                sys.stdout.write(f"{json_text(_plain(one))}\n")
+            else:
+                print_call(output(), one)
+            return 0
+        sight = look(opened, row)
+        happened = events_of(opened, row.id)
+    if as_json:
+        sys.stdout.write(f"{json_text(_document(sight, happened, made, with_calls=calls, with_events=events))}\n")
+        return 0
+    console = output()
+    _head(console, sight)
+    if sight.result is not None and not calls:
+        _outcome(console, sight)
+    _costs(console, sight)
+    if calls:
+        console.print()
+        put(console, calls_table(made))
+        console.print(f"one of them: motet show {row.id} --call SCOPE:ORDINAL", style="dim")
+    else:
+        _timeline(console, happened, whole=events)
+    return 0
+
+
+def _head(console: Console, sight: Sight) -> None:
+    from motet.cli import render
+    from motet.cli.terminal import put, styled
+
+    row = sight.row
+    table = render.grid("", "", header=False, fold=True)
+    table.add_row("run", row.id)
+    status = styled(sight.status, style=render.status_style(sight.status))
+    if sight.status == "interrupted":
+        status.append(f"   resume with: motet resume {row.id}", style="dim")
+    table.add_row("status", status)
+    table.add_row("system", styled(f"{row.system}   {_settings(sight)}"))
+    table.add_row("model", styled(row.model))
+    table.add_row("began", f"{render.date_text(row.created)} ({render.age_text(row.created)})")
+    table.add_row("work", f"{render.seconds_text(row.elapsed)} in {_count(row.fence, 'sitting')}")
+    for task in sight.tasks[:5]:
+        table.add_row("task", styled(task.question.strip()))
+    if len(sight.tasks) > 5:
+        table.add_row("", f"and {len(sight.tasks) - 5} more tasks")
+    if row.error:
+        table.add_row("error", styled(row.error, style="red"))
+    put(console, table)
+    for note in render.model_notes(row.model.split(", ")):
+        console.print(f"note: {note}", style="yellow")
+
+
+def _outcome(console: Console, sight: Sight) -> None:
+    from motet.cli.render import sources_table
+    from motet.cli.terminal import put, styled
+
+    result = sight.result
+    assert result is not None
+    console.print()
+    if result.answer is None:
+        console.print("no answer", style="dim")
+    else:
+        console.print("answer", style="bold")
+        console.print(styled(result.answer), soft_wrap=True)
+    if result.sources:
+        console.print()
+        put(console, sources_table(result.sources))
+
+
+def _costs(console: Console, sight: Sight) -> None:
+    from motet.cli.render import ledger_table
+    from motet.cli.terminal import put
+
+    for by in ("role", "scope"):
+        groups = sight.columns(by)
+        if groups and (by == "role" or len(groups) > 1):
+            console.print()
+            put(console, ledger_table(groups, by=by, origins=("paid", "inherited")))
+    limits = _limits(sight)
+    if limits:
+        console.print()
+        for name, used, limit in limits:
+            console.print(f"budget {name}: {used} of {limit}")
+
+
+def _limits(sight: Sight) -> list[tuple[str, str, str]]:
+    """The limits given at the start, with what was charged against them."""
+    budget, spent = sight.budget, sight.spent
+    shown: list[tuple[str, str, str]] = []
+    if budget.tokens is not None:
+        shown.append(("tokens", f"{spent.tokens:,}", f"{budget.tokens:,}"))
+    if budget.money is not None:
+        shown.append(("money", f"${spent.money:.4f}", f"${budget.money:.4f}"))
+    if budget.calls is not None:
+        shown.append(("calls", f"{spent.calls:,}", f"{budget.calls:,}"))
+    if budget.seconds is not None:
+        shown.append(("seconds", f"{sight.row.elapsed:.1f}", f"{budget.seconds:g}"))
+    return shown
+
+
+def _timeline(console: Console, happened: list[EventRow], *, whole: bool) -> None:
+    from motet.cli.sight import errors_by_kind
+    from motet.cli.story import sentence
+    from motet.cli.terminal import styled
+
+    trouble = errors_by_kind(happened)
+    if trouble:
+        console.print()
+        console.print("errors", style="bold")
+        for kind, number in trouble.most_common():
+            console.print(styled(f"  {number:,} × {kind}", style="yellow"))
+    if not happened:
+        return
+    console.print()
+    console.print("timeline", style="bold")
+    half = _TIMELINE // 2
+    left_out = 0 if whole or len(happened) <= _TIMELINE else len(happened) - 2 * half
+    start = happened[0].time
+    for position, event in enumerate(happened):
+        if left_out and half <= position < len(happened) - half:
+            if position == half:
+                console.print(f"           … {left_out:,} more events: --events shows them", style="dim")
+            continue
+        payload = event.payload if isinstance(event.payload, dict) else {}
+        where = f"{event.scope}  " if event.scope else ""
+        console.print(styled(f"{event.time - start:8.1f}s  {where}{sentence(event.kind, payload)}"), soft_wrap=True)
+
+
+def _document(
+    sight: Sight, happened: list[EventRow], made: list[CallRow], *, with_calls: bool, with_events: bool
+) -> dict[str, Any]:
+    from motet.cli.sight import errors_by_kind, totals_json
+
+    row = sight.row
+    document: dict[str, Any] = {
+        "run": row.id,
+        "kind": row.kind,
+        "status": sight.status,
+        "system": row.system,
+        "model": row.model,
+        "created": row.created,
+        "updated": row.updated,
+        "seconds": row.elapsed,
+        "sittings": row.fence,
+        "error": row.error,
+        "config": sight.config,
+        "tasks": [task.model_dump(mode="json") for task in sight.tasks],
+        "result": sight.result.model_dump(mode="json") if sight.result else None,
+        "spent": sight.spent.model_dump(mode="json"),
+        "ledger": {
+            by: {
+                name: {origin: totals_json(totals) for origin, totals in columns.items()}
+                for name, columns in sight.columns(by).items()
+            }
+            for by in ("role", "scope", "model")
+        },
+        "errors": dict(errors_by_kind(happened)),
+    }
+    if with_calls:
+        document["calls"] = [_plain(call) for call in made]
+    if with_events:
+        document["events"] = [_plain(event) for event in happened]
+    return document
+
+
+def _plain(row: CallRow | EventRow) -> dict[str, Any]:
+    """A row for JSON."""
+    from dataclasses import fields
+
+    from pydantic import TypeAdapter
+
+    plain: dict[str, Any] = TypeAdapter(dict[str, Any]).dump_python(
+        {field.name: getattr(row, field.name) for field in fields(row)}, mode="json"
+    )
+    return plain
+
+
+def _settings(sight: Sight) -> str:
+    """The system's configuration beyond its defaults, in one line."""
+    from motet.cli.terminal import one_line
+
+    system = sight.config.get("system")
+    config = system.get("config") if isinstance(system, dict) else None
+    if not isinstance(config, dict):
+        return ""
+    return one_line(" ".join(f"{key}={value}" for key, value in config.items() if key != "model"), width=120)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

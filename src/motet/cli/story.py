@@ -1,0 +1,94 @@
+"""Events in words: one line for each, for the plain progress and for the timeline of ``motet show``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from motet.cli.terminal import one_line
+
+Payload: TypeAlias = Mapping[str, Any]
+_WIDTH = 110
+
+
+def sentence(kind: str, payload: Payload) -> str:
+    """One line of at most some 150 characters that says what happened. Kinds that are not known here are shown as they are."""
+    tell = _TELL.get(kind)
+    if tell is not None:
+        try:
+            return one_line(tell(payload), width=160)
+        except (KeyError, TypeError, ValueError):
+            # An event written by another version: shown by its parts.
+            pass
+    return one_line(f"{kind} {parts(payload)}".strip(), width=160)
+
+
+def call_text(tool: object, arguments: object, *, width: int = 80) -> str:
+    """A tool call such as ``search(query="motet")``."""
+    inside = parts(arguments, joint=", ") if isinstance(arguments, Mapping) else str(arguments)
+    return f"{tool}({one_line(inside, width=width)})"
+
+
+def parts(payload: Mapping[str, Any], *, joint: str = " ") -> str:
+    """``key=value`` pairs."""
+    return joint.join(
+        f"{key}={value!r}" if isinstance(value, str) else f"{key}={value}" for key, value in payload.items()
+    )
+
+
+def tokens_text(prompt: int | None, completion: int | None) -> str:
+    """Tokens of one call; what is unknown is called so."""
+    if prompt is None and completion is None:
+        return "unknown tokens"
+    shown = ["unknown" if count is None else f"{count:,}" for count in (prompt, completion)]
+    return f"{shown[0]} + {shown[1]} tokens"
+
+
+def _replied(payload: Payload) -> str:
+    text = f"{payload['role']}: {tokens_text(payload['prompt'], payload['completion'])}"
+    if payload.get("replayed"):
+        return f"{text}, from the journal"
+    attempts = f", {payload['attempts']} attempts" if payload.get("attempts", 1) > 1 else ""
+    return f"{text} in {payload['seconds']:.1f} s{attempts}"
+
+
+def _tool_replied(payload: Payload) -> str:
+    outcome = "failed" if payload["error"] else f"{payload['characters']:,} characters"
+    when = "from the journal" if payload.get("replayed") else f"in {payload['seconds']:.1f} s"
+    return f"{payload['tool']}: {outcome} {when}: {one_line(payload['text'], width=_WIDTH)}"
+
+
+def _step(payload: Payload) -> str:
+    text = f"step {payload['step']}"
+    if payload.get("answer") is not None:
+        return f"{text}: answered"
+    if payload.get("calls"):
+        return f"{text}: called {', '.join(payload['calls'])}"
+    return f"{text}: {payload['problem']}" if payload.get("problem") else text
+
+
+def _finished(payload: Payload) -> str:
+    error = f": {payload['error']}" if payload.get("error") else ""
+    return f"task {payload['status']}{error}"
+
+
+_TELL: dict[str, Callable[[Payload], str]] = {
+    "run.started": lambda payload: f"run {payload['run']} started",
+    "run.resumed": lambda payload: f"run {payload['run']} resumed",
+    "run.finished": lambda payload: f"run {payload['status']}",
+    "task.started": lambda payload: f"{payload['system']} begins: {one_line(payload['question'], width=_WIDTH)}",
+    "task.finished": _finished,
+    "model.replied": _replied,
+    "model.retry": lambda payload: (
+        f"{payload['role']}: attempt {payload['attempt']} failed, again in {payload['wait']:.1f} s: {payload['error']}"
+    ),
+    "model.failed": lambda payload: f"{payload['role']}: {payload['error']}: {payload['message']}",
+    "tool.called": lambda payload: call_text(payload["tool"], payload["arguments"]),
+    "tool.replied": _tool_replied,
+    "agent.step": _step,
+    "agent.nudge": lambda payload: f"the same call again: {call_text(payload['tool'], payload['arguments'])}",
+    "agent.shortened": lambda payload: (
+        f"an observation of {payload['characters']:,} characters was cut to fit the window"
+    ),
+    "answer.kept": lambda payload: f"best answer so far: {one_line(payload['answer'], width=_WIDTH)}",
+}
