@@ -65,7 +65,7 @@ class Embedded:
             version = metadata.version("xllamacpp")
         except metadata.PackageNotFoundError:
             raise InputError(MISSING_EXTRA) from None
-        self._path = weights.locate(name)
+        self._path = weights.locate(name).resolve()  # one engine for one file, whichever way it is reached
         self._recipe = weights.recipe_of(name)
         self._threads = threads()
         self._info = ModelInfo(

@@ -104,7 +104,7 @@ def open_tokens(folder: Path) -> Tokens:
 
     Raises InputError when the ``tokenizers`` package or the file is missing.
     """
-    return _open(folder / TOKENIZER_FILE)
+    return _open((folder / TOKENIZER_FILE).resolve())
 
 
 @functools.cache

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from hashlib import blake2b
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from motet.errors import InputError
-from motet.settings import nearest
+from motet.settings import explain, nearest
 from motet.value import Value
 
 
@@ -60,8 +60,7 @@ class Faults(Value):
     @classmethod
     def mixed(cls, rate: float, *, seed: int = 0) -> Faults:
         """``rate`` of all requests fail, spread evenly over the kinds that fail."""
-        kinds = [kind for kind in Fault if kind.fails]
-        return cls(rates={kind: rate / len(kinds) for kind in kinds}, seed=seed)
+        return cls(rates=_spread(rate), seed=seed)
 
     def draw(self, digest: str, *, seen: int, number: int) -> Fault | None:
         """The fault for request ``number`` (from 0), whose body ``digest`` came ``seen`` times before."""
@@ -91,11 +90,19 @@ def parse_faults(text: str, *, seed: int = 0, others: Mapping[str, float] | None
         except ValueError:
             raise InputError(f"fault {item!r} has no rate; write it as {name}=0.1") from None
         if name == "mixed":
-            mixed = Faults.mixed(rate).rates
-            rates = {kind: rates.get(kind, 0) + mixed.get(kind, 0) for kind in Fault if kind in rates or kind in mixed}
+            for kind, share in _spread(rate).items():
+                rates[kind] = rates.get(kind, 0) + share
         else:
-            rates[fault_named(name)] = rate
-    return Faults.model_validate({"rates": rates, "seed": seed, **(others or {})})
+            rates[fault_named(name)] = rates.get(fault_named(name), 0) + rate
+    try:
+        return Faults.model_validate({"rates": rates, "seed": seed, **(others or {})})
+    except ValidationError as error:
+        raise InputError(f"faults {text!r}: {explain(error, Faults)}") from None
+
+
+def _spread(rate: float) -> dict[Fault, float]:
+    kinds = [kind for kind in Fault if kind.fails]
+    return {kind: rate / len(kinds) for kind in kinds}
 
 
 def fault_named(name: str) -> Fault:
@@ -103,4 +110,4 @@ def fault_named(name: str) -> Fault:
     try:
         return Fault(name)
     except ValueError:
-        raise InputError(f"unknown fault {name!r}{nearest(name, [*Fault, 'mixed'])}") from None
+        raise InputError(f"unknown fault {name!r}{nearest(name, [*(kind.value for kind in Fault), 'mixed'])}") from None
