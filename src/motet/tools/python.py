@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from motet.canonical import clean_text
+from motet.canonical import clean_text, digest
 from motet.errors import InputError, ToolError
 from motet.tools.sandbox.inside.program import MAIN
 from motet.tools.sandbox.layout import layout
@@ -26,11 +26,12 @@ class PythonTool:
     name = "python"
     effect: Effect = "read"
     delivery: Delivery = "plain"
-    version = f"{VERSION}+python-{platform.python_version()}"
 
     def __init__(self, *, allow_weak: bool, limits: Limits) -> None:
         self._allow_weak = allow_weak
         self._limits = limits
+        # Limits decide whether code ends, so they are part of what the tool is.
+        self.version = f"{VERSION}+python-{platform.python_version()}+{digest(limits.model_dump())[:8]}"
         self.description = (
             f"Run Python {'.'.join(platform.python_version_tuple()[:2])} code and return what it prints. Each call is a "
             "fresh process: variables, imports and files of earlier calls are gone. Print the results you need. Only the "
