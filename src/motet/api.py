@@ -26,6 +26,8 @@ from motet.system import Configured, Needs, System
 from motet.systems import build, describe
 from motet.task import Failure, Result, Task
 from motet.tools.load import load_tools
+from motet.tools.python import PythonTool
+from motet.tools.sandbox.probe import require
 from motet.tools.tool import Tool
 from motet.version import __version__
 
@@ -81,9 +83,7 @@ async def solve(
             config=written,
             tasks=[task],
         )
-        return await house.sit(
-            run_id, task, budget=budget, watchers=watchers, read_deltas=read_deltas, assume=None
-        )
+        return await house.sit(run_id, task, budget=budget, watchers=watchers, read_deltas=read_deltas, assume=None)
 
 
 async def resume(
@@ -135,6 +135,12 @@ class _House:
         self.store = store
         self.models = models
         self._allow_weak_sandbox = allow_weak_sandbox
+        # What the run's first event says about this machine.
+        self._facts: dict[str, JsonValue] = {
+            "motet": __version__,
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+        }
 
     def name(self, model: str | Model) -> str:
         """A model's name for people."""
@@ -145,7 +151,7 @@ class _House:
         return load_tools(specs, allow_weak_sandbox=self._allow_weak_sandbox)
 
     async def preflight(self, budget: Budget | None) -> Needs:
-        """Check models, keys, prices and tools. Raises InputError."""
+        """Check models, keys, prices, tools and the sandbox. Raises InputError."""
         needs = _needs(self.system)
         for model in needs.models:
             found = self.models.get(model) if isinstance(model, str) else model
@@ -155,7 +161,9 @@ class _House:
                 )
             if isinstance(model, str):
                 await self.models.preflight(model)
-        self.load_tools(needs.tools)
+        if any(isinstance(tool, PythonTool) for tool in self.load_tools(needs.tools)):
+            report = await asyncio.to_thread(require, allow_weak=self._allow_weak_sandbox)
+            self._facts["sandbox"] = report.level
         return needs
 
     async def sit(
@@ -178,7 +186,7 @@ class _House:
             watchers=watchers,
             read_deltas=read_deltas,
             assume=assume,
-            describe=_machine,
+            facts=self._facts,
         ) as sitting:
             try:
                 result = await sitting.execute(self.system, task)
@@ -236,7 +244,3 @@ def _rebuild(run_id: str, written: JsonValue) -> System:
             f"run {run_id} was given its system as a Python object; resume it from Python: motet.resume({run_id!r}, system=…)"
         )
     return build(str(written["name"]), config)
-
-
-def _machine() -> dict[str, JsonValue]:
-    return {"motet": __version__, "python": platform.python_version(), "platform": platform.platform()}

@@ -12,7 +12,7 @@ import contextlib
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any, Literal
 
 import sqlalchemy as sa
@@ -255,11 +255,11 @@ async def begin(
     watchers: Sequence[Watcher] = (),
     read_deltas: ReadDeltas | None = None,
     assume: Literal["done", "redo"] | None = None,
-    describe: Callable[[], dict[str, JsonValue]] | None = None,
+    facts: Mapping[str, JsonValue] | None = None,
 ) -> AsyncIterator[Sitting]:
     """Take the run's lease and sit down to it; give the lease back at the end, whatever happens.
 
-    Raises RunBusy while another live process works on it. ``describe`` adds facts about this machine to the first event.
+    Raises RunBusy while another live process works on it. ``facts`` about this machine go into the first event.
     """
     fence = await lease.take(store, run_id)
     heartbeat: asyncio.Task[None] | None = None
@@ -285,7 +285,7 @@ async def begin(
         root = Run(core, scope="", account=account)
         sitting = Sitting(store=store, fence=fence, core=core, root=root, budget=limits, earlier=elapsed)
         first = "run.resumed" if fence.number > 1 else "run.started"
-        events.emit(first, scope="", payload={"run": run_id, **(describe() if describe else {})})
+        events.emit(first, scope="", payload={"run": run_id, **(facts or {})})
         heartbeat = asyncio.create_task(sitting.heartbeat())
         yield sitting
     finally:
