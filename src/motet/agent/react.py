@@ -31,7 +31,7 @@ class React(Configured):
 
     ``max_steps`` counts model calls; the last one may not call tools. ``max_tokens`` bounds each reply. ``actions`` chooses how tools are called: by the
     provider's tool calls (``native``), by JSON-schema replies (``json``), or whichever the model takes (``auto``). ``max_calls`` bounds
-    the tool calls of one reply. ``look_first`` keeps an agent that has tools from answering before it has looked.
+    the tool calls of one reply. With JSON actions, ``look_first`` makes the first reply a tool call.
     """
 
     model: ModelRef = "embedded"
