@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
@@ -20,6 +22,7 @@ from motet.errors import LeaseLost, StoreError
 from motet.store.queries import call_list, event_list
 from motet.store.schema import calls, runs
 from motet.store.store import Fence, Row, Store, as_blob
+from tests.store import postgres
 from tests.store.journal import event, model_call, start_run
 
 
@@ -161,9 +164,45 @@ def test_a_cancelled_caller_does_not_undo_its_write(store: Store) -> None:
     assert _places(store) == {("r1", "t1", 0)}
 
 
+def test_a_server_that_cut_the_connections_is_connected_to_again(postgres_url: str) -> None:
+    """After PostgreSQL ended all of a store's connections, the next write and the next read succeed."""
+    with Store.open(postgres.new_database(postgres_url, "cut")) as store:
+        fence = start_run(store, "r1")
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            ended = connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'cut'")
+            assert ended.rowcount > 0
+        rows, blobs = model_call("r1", "t1", 0, ["after"])
+        store.write_now(rows, blobs=blobs, fence=fence)
+        assert _places(store) == {("r1", "t1", 0)}
+
+
+def test_a_store_that_stays_locked_fails_its_writes_and_recovers(tmp_path: Path) -> None:
+    """While another program holds SQLite's lock beyond the time-out, all waiting writes fail with one line after one wait; later writes succeed."""
+    path = tmp_path / "runs.db"
+    with Store.open(f"sqlite:///{path}") as store:
+        fence = start_run(store, "r1")
+        sa.event.listen(
+            store._writing, "begin", lambda c: c.connection.cursor().execute("PRAGMA busy_timeout=200"), insert=True
+        )
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+
+        async def scenario() -> list[object]:
+            calls_ = [model_call("r1", "t1", number, [f"q{number}"]) for number in range(30)]
+            pending = (store.write(rows, blobs=blobs, fence=fence) for rows, blobs in calls_)
+            return list(await asyncio.gather(*pending, return_exceptions=True))
+
+        outcomes = asyncio.run(scenario())
+        assert {str(outcome).rpartition(": ")[2] for outcome in outcomes} == {"database is locked"}
+        assert all(isinstance(outcome, StoreError) for outcome in outcomes)
+        other.close()
+        assert asyncio.run(scenario()) == [None] * 30
+
+
 _WRITER = """
 import sys, threading
 from motet.store.store import Store, Fence
+from tests.store import postgres
 from tests.store.journal import model_call
 url, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 with Store.open(url) as store:
@@ -201,6 +240,7 @@ def test_several_processes_with_many_threads_lose_nothing(store: Store, store_ur
 _ACKER = """
 import asyncio, os, sys
 from motet.store.store import Store, Fence
+from tests.store import postgres
 from tests.store.journal import model_call
 async def main():
     store = Store.open(sys.argv[1])
