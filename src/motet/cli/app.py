@@ -21,7 +21,6 @@ OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 app = typer.Typer(
     name="motet",
-    help="Teams of language-model agents: run them, resume them, look inside and compare.",
     # Plain help: laid out as it is written, and it keeps rich out of start-up.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -57,11 +56,11 @@ def root(
 
 app.command("solve")(solve.solve)
 app.command("resume")(resume.resume)
-app.add_typer(runs.app, name="runs")
+app.add_typer(runs.app, name="runs", short_help="List runs; remove some; stop one.")
 app.command("show")(show.show)
 app.command("compare")(compare.compare)
-app.add_typer(models.app, name="models")
-app.add_typer(store.app, name="store")
+app.add_typer(models.app, name="models", short_help="Show which models are usable here.")
+app.add_typer(store.app, name="store", short_help="Check, prune, export and import the store.")
 app.command("doctor")(doctor.doctor)
 
 

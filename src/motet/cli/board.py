@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from motet.cli.story import call_text
+from motet.cli.story import call_text, counted
 from motet.cli.terminal import one_line
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class Lane:
 
     scope: str
     step: int = 0
-    doing: str = "waiting for the model"
+    doing: str = "asks a model"
     tail: str = ""
     trouble: str = ""
     done: bool = False
@@ -54,7 +54,7 @@ class Board:
             case "model.replied":
                 self._count(payload)
                 lane.tail = lane.trouble = ""
-                lane.doing = "read the reply"
+                lane.doing = "works on the reply"
             case "model.retry":
                 self.retries += 1
                 lane.tail = ""
@@ -87,7 +87,7 @@ class Board:
     def sums(self) -> list[str]:
         """The sums, in words."""
         shown = [
-            f"{self.calls} calls",
+            counted(self.calls, "call"),
             f"{self.tokens:,} tokens" + (f" + {self.unknown} unknown" if self.unknown else ""),
         ]
         if self.priced:
@@ -95,7 +95,7 @@ class Board:
         if self.replayed:
             shown.append(f"{self.replayed} from the journal")
         if self.retries:
-            shown.append(f"{self.retries} retries")
+            shown.append(counted(self.retries, "failed attempt"))
         return shown
 
     def _lane(self, scope: str) -> Lane:

@@ -102,7 +102,7 @@ class Live:
 
     def _row(self, lane: Lane) -> tuple[Text, Text, Text]:
         name = Text(f"  {one_line(lane.scope, width=32)}", style="cyan")
-        step = Text(f"step {lane.step + 1}", style="dim")
+        step = Text(f"step {lane.step + 1}" if lane.step else "", style="dim")
         width = max(self._console.width - len(name) - len(step) - 4, 10)
         if lane.trouble:
             return name, step, Text(one_line(lane.trouble, width=width), style="yellow")

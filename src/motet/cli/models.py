@@ -10,7 +10,6 @@ import typer
 from motet.cli.options import JsonOption
 
 app = typer.Typer(
-    help="Show which models are usable here.",
     invoke_without_command=True,
     rich_markup_mode=None,
 )

@@ -16,7 +16,6 @@ STATUSES = ("running", "interrupted", "completed", "budget", "cancelled", "faile
 _PAGE = 200
 
 app = typer.Typer(
-    help="List runs; remove some; stop one.",
     invoke_without_command=True,
     rich_markup_mode=None,
 )

@@ -77,6 +77,7 @@ def show(
 
 def _head(console: Console, sight: Sight) -> None:
     from motet.cli import render
+    from motet.cli.story import counted
     from motet.cli.terminal import put, styled
 
     row = sight.row
@@ -89,7 +90,7 @@ def _head(console: Console, sight: Sight) -> None:
     table.add_row("system", styled(f"{row.system}   {_settings(sight)}"))
     table.add_row("model", styled(row.model))
     table.add_row("began", f"{render.date_text(row.created)} ({render.age_text(row.created)})")
-    table.add_row("work", f"{render.seconds_text(row.elapsed)} in {_count(row.fence, 'sitting')}")
+    table.add_row("work", f"{render.seconds_text(row.elapsed)} in {counted(row.fence, 'sitting')}")
     for task in sight.tasks[:5]:
         table.add_row("task", styled(task.question.strip()))
     if len(sight.tasks) > 5:
@@ -235,7 +236,3 @@ def _settings(sight: Sight) -> str:
     if not isinstance(config, dict):
         return ""
     return one_line(" ".join(f"{key}={value}" for key, value in config.items() if key != "model"), width=120)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

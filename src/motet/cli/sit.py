@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from motet.cli.modes import Mode
 from motet.cli.progress import Progress, open_progress
 from motet.cli.render import Columns, ledger_table, model_notes, seconds_text, sources_table
+from motet.cli.story import counted
 from motet.cli.terminal import clean, is_terminal, json_text, kept_output, messages, put, say
 from motet.errors import StoreError
 from motet.store.queries import resolve_run, totals
@@ -171,7 +172,7 @@ def _report(store: Store, result: Result, *, earlier: dict[str, Totals], models:
     steps = result.details.get("steps")
     facts = [f"run {run.id}", result.status, seconds_text(run.elapsed)]
     if isinstance(steps, int):
-        facts.append(f"{steps} steps")
+        facts.append(counted(steps, "step"))
     console.print(" · ".join(facts))
     console.print(f"look inside: motet show {run.id} --calls", style="dim")
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
 app = typer.Typer(
-    help="Check, prune, export and import the store.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -58,6 +57,7 @@ def check(store: StoreOption = None, as_json: JsonOption = False) -> int:
     import sys
     from dataclasses import asdict
 
+    from motet.cli.story import counted
     from motet.cli.terminal import is_terminal, json_text, say
     from motet.store.check import check as inspect
     from motet.store.store import Store
@@ -77,7 +77,7 @@ def check(store: StoreOption = None, as_json: JsonOption = False) -> int:
     for note in report.notes:
         say(f"note: {note}")
     counted = f"{report.blobs:,} blobs, {report.calls:,} calls and {report.events:,} events checked"
-    typer.echo(f"{counted}: {'all is well' if report.ok else f'{len(report.problems)} problems'}")
+    typer.echo(f"{counted}: {'all is well' if report.ok else counted(len(report.problems), 'problem')}")
     return 0 if report.ok else 1
 
 
@@ -97,6 +97,7 @@ def prune(
     from dataclasses import asdict
 
     from motet.cli.render import bytes_text
+    from motet.cli.story import counted
     from motet.cli.terminal import json_text, say
     from motet.errors import InputError
     from motet.runs.lease import is_live
@@ -108,7 +109,7 @@ def prune(
         report = remove(opened, older_than=age, is_live=is_live, dry_run=True)
         nothing = not report.run_ids and not report.blobs
         if not dry_run and not nothing:
-            what = f"{len(report.run_ids)} runs and {report.blobs} texts ({bytes_text(report.content)})"
+            what = f"{counted(len(report.run_ids), 'run')} and {counted(report.blobs, 'text')} ({bytes_text(report.content)})"
             if not yes:
                 if not sys.stdin.isatty():
                     raise InputError(f"this removes {what}; repeat with --yes, or with --dry-run to see which runs")
@@ -124,7 +125,9 @@ def prune(
         for run_id in report.run_ids:
             typer.echo(run_id)
     freed = "" if report.dry_run else f", {bytes_text(report.freed)} freed on disk"
-    say(f"{len(report.run_ids)} runs and {report.blobs} texts ({bytes_text(report.content)}) {would}{freed}")
+    say(
+        f"{counted(len(report.run_ids), 'run')} and {counted(report.blobs, 'text')} ({bytes_text(report.content)}) {would}{freed}"
+    )
     if report.unfinished:
         say(f"{len(report.unfinished)} old runs can still be resumed and stay; motet runs rm removes one")
     return 0
@@ -163,6 +166,7 @@ def import_(
     """Bring an export into the store: all of it, or nothing."""
     import sys
 
+    from motet.cli.story import counted
     from motet.cli.terminal import say
     from motet.store.export import import_ as read
     from motet.store.store import Store
@@ -170,7 +174,7 @@ def import_(
     with Store.open(store) as opened:
         report = read(opened, sys.stdin.buffer if str(source) == "-" else source)
     already = f"; {len(report.present)} were there already" if report.present else ""
-    say(f"imported {len(report.run_ids)} runs{already}")
+    say(f"imported {counted(len(report.run_ids), 'run')}{already}")
     for run_id in report.run_ids:
         typer.echo(run_id)
     return 0

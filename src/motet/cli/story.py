@@ -36,6 +36,11 @@ def parts(payload: Mapping[str, Any], *, joint: str = " ") -> str:
     )
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things, such as 1 call or 2 calls."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def tokens_text(prompt: int | None, completion: int | None) -> str:
     """Tokens of one call; what is unknown is called so."""
     if prompt is None and completion is None:

@@ -150,6 +150,7 @@ class Journaled:
         return reply
 
     def _tell(self, reply: Reply, *, replayed: bool) -> None:
+        price = self.info.price
         self._events.emit(
             "model.replied",
             scope=self._line.scope,
@@ -158,6 +159,7 @@ class Journaled:
                 "model": self._line.model,
                 "prompt": reply.usage.prompt,
                 "completion": reply.usage.completion,
+                "money": price.of(reply.usage) if price else None,
                 "seconds": round(reply.seconds, 3),
                 "attempts": reply.attempts,
                 "replayed": replayed,
