@@ -110,6 +110,10 @@ def _failed(error: Exception) -> int:
         say(f"motet: {text}")
         # A store that cannot be opened or read is bad input: nothing has begun.
         return BAD_INPUT if isinstance(error, InputError | StoreError) else FAILED
+    if isinstance(error, OSError):
+        # A full disk, a file that may not be read: the machine's trouble, and no bug.
+        say(f"motet: {text}")
+        return FAILED
     more = "" if debug else "; MOTET_DEBUG=1 shows where"
     say(f"motet: {type(error).__name__}: {text} (this is a bug in Motet or in code of yours that it loaded{more})")
     return FAILED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +25,8 @@ def read_task(given: str) -> str:
         except OSError as error:
             raise InputError(f"{origin} cannot be read: {error.strerror}") from None
     else:
-        origin, text = "the task", given
+        # In a locale that knows ASCII only, the rest of UTF-8 arrives as lone surrogates.
+        origin, text = "the task", _decoded(os.fsencode(given), "the task")
     if not text.strip():
         raise InputError(f"{origin} is empty: give the task as text, - for standard input, or @FILE")
     return text.strip() if given in ("-",) or given.startswith("@") else text

@@ -76,8 +76,8 @@ def check(store: StoreOption = None, as_json: JsonOption = False) -> int:
         say(f"motet: {problem.text}")
     for note in report.notes:
         say(f"note: {note}")
-    counted = f"{report.blobs:,} blobs, {report.calls:,} calls and {report.events:,} events checked"
-    typer.echo(f"{counted}: {'all is well' if report.ok else counted(len(report.problems), 'problem')}")
+    checked = f"{report.blobs:,} blobs, {report.calls:,} calls and {report.events:,} events checked"
+    typer.echo(f"{checked}: {'all is well' if report.ok else counted(len(report.problems), 'problem')}")
     return 0 if report.ok else 1
 
 
