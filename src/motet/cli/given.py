@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +25,7 @@ def read_task(given: str) -> str:
             raise InputError(f"{origin} cannot be read: {error.strerror}") from None
     else:
         # In a locale that knows ASCII only, the rest of UTF-8 arrives as lone surrogates.
-        origin, text = "the task", _decoded(os.fsencode(given), "the task")
+        origin, text = "the task", _decoded(given.encode("utf-8", "surrogateescape"), "the task")
     if not text.strip():
         raise InputError(f"{origin} is empty: give the task as text, - for standard input, or @FILE")
     return text.strip() if given in ("-",) or given.startswith("@") else text
