@@ -10,6 +10,7 @@ MotetError
 │   ├── ModelRefusal         the model, or its provider's filter, declined to answer
 │   └── BadReply             an answer that cannot be used: empty, not JSON, not the schema, after its repair
 ├── ToolError              a tool that could not do its work; agents see its text, it ends no run by itself
+├── WorldError             a world whose state cannot be rebuilt, copied or read
 ├── StoreError             the run store
 │   ├── Damaged              content that does not match its hash
 │   └── SchemaMismatch       a store written by a newer Motet
@@ -45,6 +46,7 @@ __all__ = [
     "StoreError",
     "ToolError",
     "UnconfirmedWrite",
+    "WorldError",
 ]
 
 
@@ -116,6 +118,12 @@ class ToolError(MotetError):
     """A tool could not do its work. Agents are shown the message as an observation."""
 
     boundary = "tool"
+
+
+class WorldError(MotetError):
+    """A world's state could not be rebuilt, copied or read."""
+
+    boundary = "world"
 
 
 class StoreError(MotetError):

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from pydantic import JsonValue
 
 from motet.canonical import Json, canonical, digest_bytes
+from motet.errors import MotetError
 from motet.models.model import Message, Price, Reply, Request
 from motet.runs.budget import Charge, charge
 from motet.runs.ledger import Ledger, Line, is_under
@@ -165,7 +166,12 @@ class Journal:
             seconds=reply.seconds,
             **reply.usage.model_dump(),
         )
-        await self.store.write([Row(calls, row)], blobs=blobs, fence=self.fence)
+        try:
+            await self.store.write([Row(calls, row)], blobs=blobs, fence=self.fence)
+        except MotetError:
+            # What was not stored cannot be continued from.
+            self._histories.pop(place.scope, None)
+            raise
 
     def post_failure(
         self,

@@ -145,8 +145,9 @@ class Journaled:
             raise
         cost = charge(request, price, reply=reply, lost=len(reply.lost))
         money = price.of(reply.usage) if price else None
-        await self._journal.record_reply(place, role, request, reply, model=model, money=money, cost=cost)
+        # Told first, so that the event is committed with the reply and a kill in between loses neither.
         self._tell(reply, replayed=False)
+        await self._journal.record_reply(place, role, request, reply, model=model, money=money, cost=cost)
         return reply
 
     def _tell(self, reply: Reply, *, replayed: bool) -> None:

@@ -16,7 +16,7 @@ from typing import Literal, Protocol
 from pydantic import JsonValue
 
 from motet.canonical import canonical, digest
-from motet.errors import InputError, ModelError, RunError, StoreError, ToolError, UnconfirmedWrite
+from motet.errors import InputError, ModelError, RunError, StoreError, ToolError, UnconfirmedWrite, WorldError
 from motet.models.model import Model, Observer
 from motet.runs.budget import Account, Budget, Charge
 from motet.runs.events import Events
@@ -25,6 +25,7 @@ from motet.runs.layers import Counter, Journaled, Metered
 from motet.runs.ledger import Ledger, Line, is_under
 from motet.task import Source
 from motet.tools.tool import Observation, Tool
+from motet.worlds.world import World
 
 _NAME = re.compile(r"[A-Za-z0-9_.#:-]{1,200}")
 
@@ -73,9 +74,20 @@ class Core:
 class Run:
     """One scope of a run. Made by ``motet.solve`` and its kin, never by hand."""
 
-    def __init__(self, core: Core, *, scope: str, account: Account, best: Best | None = None) -> None:
+    def __init__(
+        self,
+        core: Core,
+        *,
+        scope: str,
+        account: Account,
+        best: Best | None = None,
+        world: World | None = None,
+        read_only: bool = False,
+    ) -> None:
         self._core = core
         self.scope = scope
+        self.world = world
+        self.read_only = read_only
         self._account = account
         self._best = best or Best()
         self._counter = core.counters[scope] = Counter(scope)
@@ -95,9 +107,12 @@ class Run:
         """The best answer so far of the task that this scope belongs to."""
         return self._best
 
-    def child(self, name: str, *, budget: Budget | None = None) -> Run:
+    def child(
+        self, name: str, *, budget: Budget | None = None, world: World | None = None, read_only: bool = False
+    ) -> Run:
         """A scope below this one, with its own place in the journal and its own ``budget`` within this scope's.
 
+        It works in this scope's world, or in ``world``. In a ``read_only`` scope, and in all below it, no tool may write, whoever asks.
         The name must be new in this scope and the same each time the work is done: it is how a resumed run finds its place.
         """
         assert _NAME.fullmatch(name), f"a scope's name is letters, digits and _.#:- , not {name!r}"
@@ -109,7 +124,14 @@ class Run:
             parent=self._account,
             spent=spent_under(self._core.charged, scope) if budget else None,
         )
-        return Run(self._core, scope=scope, account=account, best=self._best)
+        return Run(
+            self._core,
+            scope=scope,
+            account=account,
+            best=self._best,
+            world=world or self.world,
+            read_only=self.read_only or read_only,
+        )
 
     def separate_answers(self) -> Run:
         """Give this scope a best answer of its own, apart from its parent's: for tasks, and for peers that each answer."""
@@ -134,8 +156,14 @@ class Run:
         )
 
     def tools(self, specs: Sequence[str | Tool]) -> tuple[Tool, ...]:
-        """Fresh tools for one agent. Raises InputError for an unknown spec."""
-        return self._core.load_tools(specs)
+        """Fresh tools for one agent: those of the world, as far as this scope may use them, then those that ``specs`` name.
+
+        Raises InputError for an unknown spec.
+        """
+        ours = self.world.tools() if self.world is not None else ()
+        return tuple(
+            tool for tool in (*ours, *self._core.load_tools(specs)) if tool.effect == "read" or not self.read_only
+        )
 
     async def tool(self, tool: Tool, arguments: Mapping[str, JsonValue]) -> Observation:
         """Call ``tool``, or read from the journal what it answered. A tool's failure is an observation with ``error`` set.
@@ -143,6 +171,10 @@ class Run:
         A write is journaled before it is sent and after it is confirmed. Raises UnconfirmedWrite when an earlier sitting sent it and nobody can say
         whether it happened.
         """
+        if self.read_only and tool.effect == "write":
+            return Observation(
+                text=f"{tool.name} was not called: it writes, and here nothing may be written.", error=True
+            )
         request: dict[str, JsonValue] = {"tool": tool.name, "version": tool.version, "arguments": dict(arguments)}
         kind: Kind = "write" if tool.effect == "write" else "tool"
         place = self._counter.take()
@@ -152,6 +184,8 @@ class Run:
         entry = journal.find(place, kind, name)
         if entry is not None and entry.state == "done":
             observation = Observation.model_validate(await journal.body(entry))
+            if kind == "write" and tool.delivery == "local":
+                await self._redo(tool, arguments, observation, key)
             self._tell_tool(tool, arguments, observation, seconds=0.0, replayed=True)
             return observation
         settled: Observation | None = None
@@ -166,11 +200,11 @@ class Run:
         observation = settled or await _observe(tool, arguments, key)
         seconds = time.perf_counter() - start
         body = observation.model_dump(mode="json", exclude_defaults=True)
+        self._tell_tool(tool, arguments, observation, seconds=seconds, replayed=False)
         if kind == "write":
             await journal.confirm(place, body, seconds=seconds)
         else:
             await journal.record(place, kind, tool.name, digest=name, request=request, reply=body, seconds=seconds)
-        self._tell_tool(tool, arguments, observation, seconds=seconds, replayed=False)
         return observation
 
     async def input(self, name: str, produce: Callable[[], JsonValue | Awaitable[JsonValue]]) -> JsonValue:
@@ -233,9 +267,18 @@ class Run:
             stored=not replayed,
         )
 
+    async def _redo(self, tool: Tool, arguments: Mapping[str, JsonValue], before: Observation, key: str) -> None:
+        """Do a write of an earlier sitting again, on state that died with its process. Raises WorldError if the state differs."""
+        again = await _observe(tool, arguments, key)
+        if again != before:
+            raise WorldError(
+                f"the world cannot be rebuilt: {tool.name} in scope {self.scope} gave {again.text[:80]!r} with {again.data}, "
+                f"and {before.text[:80]!r} with {before.data} before; its tools or its data have changed since the run began"
+            )
+
     async def _settle(self, tool: Tool, arguments: Mapping[str, JsonValue], key: str) -> Observation | None:
         """What became of a write that an earlier sitting sent: its observation, or ``None`` if it is to be sent (again)."""
-        if tool.delivery == "keyed":
+        if tool.delivery in ("keyed", "local"):
             return None
         if tool.delivery == "confirmable":
             return await tool.confirm(key)

@@ -28,6 +28,7 @@ from motet.store import schema
 from motet.store.store import Fence, Row, Store, as_blob, read_blob
 from motet.system import System
 from motet.task import Failure, Result, Status, Task
+from motet.worlds.world import World
 
 
 async def create(
@@ -41,6 +42,7 @@ async def create(
     tasks: Sequence[Task],
 ) -> str:
     """Write a new run with its ``tasks`` and return its id. ``config`` is what is needed to run it again."""
+    store.forget_blobs()
     run_id = time.strftime("%y%m%d-", time.gmtime()) + secrets.token_hex(4)
     now = time.time()
     name, body = as_blob(config)
@@ -125,12 +127,14 @@ class Sitting:
         """Seconds of work, earlier sittings included."""
         return self._earlier + time.monotonic() - self._start
 
-    async def execute(self, system: System, task: Task, *, budget: Budget | None = None) -> Result:
-        """Solve ``task`` with ``system`` in a scope of its own, and commit the result.
+    async def execute(
+        self, system: System, task: Task, *, budget: Budget | None = None, world: World | None = None
+    ) -> Result:
+        """Solve ``task`` with ``system`` in a scope of its own, and perhaps in a ``world``, and commit the result.
 
         Models, tools and budgets that fail give a Result that says so, with the best answer so far. Bad input and bugs raise, after they are recorded.
         """
-        scope = self.root.child(task.id, budget=budget).separate_answers()
+        scope = self.root.child(task.id, budget=budget, world=world).separate_answers()
         scope.emit("task.started", question=task.question, system=system.name)
         status: Status = "completed"
         failure: Failure | None = None

@@ -5,6 +5,7 @@ A write's ``delivery`` says what can be known about it after a crash:
 - ``keyed``: the service accepts an idempotency key, so the same call may be sent again.
 - ``confirmable``: ``confirm(key)`` asks the service whether the call happened.
 - ``plain``: nobody can tell; a run interrupted between sending and confirmation needs a person.
+- ``local``: the state is in this process and dies with it, so a resumed run does the write again, and checks that the observation is the same.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from motet.task import Source
 from motet.value import Value
 
 Effect: TypeAlias = Literal["read", "write"]
-Delivery: TypeAlias = Literal["plain", "keyed", "confirmable"]
+Delivery: TypeAlias = Literal["plain", "keyed", "confirmable", "local"]
 
 
 class Observation(Value):
