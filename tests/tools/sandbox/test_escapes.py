@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from motet.tools.sandbox import Limits
+from motet.tools.sandbox import Limits, probe
 from motet.tools.sandbox.layout import layout
 
 if TYPE_CHECKING:
@@ -190,7 +190,10 @@ def test_descriptors_lead_nowhere(isolated: Run) -> None:
     """Nothing is open but the three streams, and none of them is a folder to climb out of."""
     execution = isolated(
         "import os\n"
-        "print([n for n in range(256) if os.path.exists(f'/proc/self/fd/{n}')])\n"
+        "def is_open(n):\n"
+        "    try: return os.fstat(n) is not None\n"
+        "    except OSError: return False\n"
+        "print([n for n in range(256) if is_open(n)])\n"
         "for n in range(3):\n"
         "    for path in ('..', '../../../etc/passwd'):\n"
         "        try: os.stat(path, dir_fd=n)\n"
@@ -250,6 +253,8 @@ def test_one_process_cannot_fill_the_memory(isolated: Run) -> None:
 
 def test_many_processes_cannot_fill_the_memory(isolated: Run) -> None:
     """Processes that each stay within their limit are all ended when together they pass it."""
+    if not next(check for check in probe().checks if check.name == "proc").ok:
+        pytest.skip("no private /proc in this container: memory is limited per process only")
     execution = isolated(
         "import os, signal\n"
         "for _ in range(12):\n"
