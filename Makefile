@@ -25,7 +25,9 @@ help: ## List the targets
 setup: $(READY) $(WEIGHTS) ## Make .venv with everything in it, and get the weights of the embedded model (98 MB)
 
 demo: setup ## Answer a question over examples/corpus with the embedded model (a tiny one) and show where each token went
-	$(RUN) examples.corpus_question
+	@echo "== A question over the sixteen documents in examples/corpus, put to a very small model in this process"
+	$(VENV)/bin/motet solve "Where was Thomas Tallis buried?" --model embedded --tools corpus:examples/corpus -c sampling.temperature=0
+	@echo "== To look inside: MOTET_HOME=.motet $(VENV)/bin/motet show last --calls"
 
 test: setup lint types ## Check style, types, floors and behaviour; minutes
 	@echo "== Tests, with branch coverage"

@@ -1,7 +1,7 @@
 """A System of your own: anything with a name and ``solve``. This one asks several voices the same question and takes the majority.
 
     python examples/own_system.py
-    motet solve "Is a motet sung or danced?" --system examples.own_system:Vote -c voices=5
+    motet solve "Is a motet sung or danced?" --system examples.own_system:Vote -c choices=[sung,danced] -c voices=5
 
 The fields are its configuration, in Python as on the command line. Each voice works in a scope of its own (``run.child``), so
 that its calls have their own place in the journal and the ledger, and one budget over all of them still holds.
@@ -14,16 +14,19 @@ import asyncio
 import json
 from collections import Counter
 
+from pydantic import Field
+
 import motet
 from motet.models import Message, Request, Sampling
 from motet.system import ModelRef, Needs
 
 
 class Vote(motet.Configured):
-    """``voices`` independent answers of one or two words each, drawn with different seeds, and a majority."""
+    """A choice among ``choices`` by ``voices`` independent answers, drawn with different seeds, and a majority."""
 
     model: ModelRef = "embedded"
-    voices: int = 3
+    choices: tuple[str, ...] = ("yes", "no")
+    voices: int = Field(default=3, gt=0)
 
     @property
     def name(self) -> str:
@@ -46,27 +49,28 @@ class Vote(motet.Configured):
         scope = run.child(f"voice-{number}")
         request = Request(
             messages=(
-                Message(role="system", content="Answer with one or two words."),
+                Message(role="system", content=f"Answer with one of: {', '.join(self.choices)}."),
                 Message(role="user", content=task.question),
             ),
             max_tokens=32,
             reply_schema={
                 "type": "object",
-                "properties": {"answer": {"type": "string", "maxLength": 20}},
+                "properties": {"answer": {"enum": list(self.choices)}},
                 "required": ["answer"],
                 "additionalProperties": False,
             },
             sampling=Sampling(temperature=0.7, seed=number),
         )
         reply = await scope.model(self.model, role="voice").reply(request)
-        return str(json.loads(reply.text)["answer"]).strip().lower()
+        return str(json.loads(reply.text)["answer"])
 
 
 def main() -> None:
     """Put one question to the vote, and print how it went."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--model", default="embedded")
-    result = motet.run("Is a motet sung or danced?", system=Vote(model=arguments.parse_args().model))
+    system = Vote(model=arguments.parse_args().model, choices=("sung", "danced"))
+    result = motet.run("Is a motet sung or danced?", system=system)
     print("answer:", result.answer)
     print("votes:", result.details["votes"])
     print(f"{result.usage.calls} calls, {result.usage.tokens} tokens, run {result.run_id}")
