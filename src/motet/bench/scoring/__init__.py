@@ -1,0 +1,1 @@
+"""Answer extraction and scorers, shared by the benchmarks."""
