@@ -61,13 +61,18 @@ class Settings(Value):
 
 
 def home() -> Path:
-    """``MOTET_HOME``, or the user's data folder. Not created here."""
-    configured = os.environ.get("MOTET_HOME")
-    if configured:
-        return Path(configured).expanduser()
-    from platformdirs import user_data_path
+    """``MOTET_HOME``, or the user's data folder. Not created here. Raises InputError for a user without a home folder."""
+    try:
+        configured = os.environ.get("MOTET_HOME")
+        if configured:
+            return Path(configured).expanduser()
+        from platformdirs import user_data_path
 
-    return user_data_path("motet", appauthor=False)
+        return user_data_path("motet", appauthor=False)
+    except RuntimeError:
+        raise InputError(
+            "this user has no home folder: set MOTET_HOME to a folder for the store and the models"
+        ) from None
 
 
 def store_url() -> str:
