@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from motet.agent.react import React as React
+    from motet.api import resume as resume
+    from motet.api import run as run
+    from motet.api import solve as solve
     from motet.errors import InputError as InputError
     from motet.errors import MotetError as MotetError
     from motet.models.model import Message as Message
@@ -20,9 +23,6 @@ if TYPE_CHECKING:
     from motet.models.model import Request as Request
     from motet.runs.budget import Budget as Budget
     from motet.runs.run import Run as Run
-    from motet.api import resume as resume
-    from motet.api import run as run
-    from motet.api import solve as solve
     from motet.store.store import Store as Store
     from motet.system import Configured as Configured
     from motet.system import System as System
