@@ -7,28 +7,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import platform
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import sqlalchemy as sa
 from pydantic import JsonValue
 
-from motet.errors import InputError, MotetError
-from motet.models.model import Model, Price
-from motet.models.providers import Models
+from motet.errors import InputError
+from motet.models.model import Price
 from motet.runs import sitting as sittings
 from motet.runs.budget import Budget
 from motet.runs.events import Watcher
 from motet.runs.run import ReadDeltas
-from motet.settings import Settings, load_settings
-from motet.store.store import Store
-from motet.system import Configured, Needs, System
+from motet.runs.workplace import names_of, needs_of, open_workplace
+from motet.settings import Settings
+from motet.store.schema import runs
+from motet.store.store import Store, read_blob
+from motet.system import System
 from motet.systems import build, describe
-from motet.task import Failure, Result, Task
-from motet.tools.load import load_tools
-from motet.tools.python import PythonTool
-from motet.tools.sandbox.probe import require
-from motet.tools.tool import Tool
+from motet.task import Result, Task
 from motet.version import __version__
 
 FORMAT = 1  # of a run's stored config
@@ -64,8 +61,11 @@ async def solve(
         if not task.strip():
             raise InputError("the task is empty")
         task = Task(question=task)
-    async with _house(system, settings, price, allow_weak_sandbox, store) as house:
-        needs = await house.preflight(budget)
+    needs = needs_of(system)
+    async with open_workplace(
+        store, settings=settings, prices=_prices(system, price), allow_weak_sandbox=allow_weak_sandbox
+    ) as place:
+        await place.preflight(needs, budget=budget)
         written: dict[str, JsonValue] = {
             "format": FORMAT,
             "system": describe(system),
@@ -75,15 +75,15 @@ async def solve(
             "motet": __version__,
         }
         run_id = await sittings.create(
-            house.store,
+            place.store,
             kind="solve",
             system=system.name,
-            model=", ".join(dict.fromkeys(house.name(model) for model in needs.models)),
+            model=names_of(needs),
             title=task.question,
             config=written,
             tasks=[task],
         )
-        return await house.sit(run_id, task, budget=budget, watchers=watchers, read_deltas=read_deltas, assume=None)
+        return await place.sit(run_id, system, task, budget=budget, watchers=watchers, read_deltas=read_deltas)
 
 
 async def resume(
@@ -109,16 +109,21 @@ async def resume(
         config, tasks = await sittings.read_config(opened, run_id)
         if not isinstance(config, dict) or config.get("format") != FORMAT or len(tasks) != 1:
             raise InputError(f"run {run_id} cannot be resumed by this version of Motet ({__version__})")
-        finished = await _finished(opened, run_id)
+        finished = await finished_result(opened, run_id)
         if finished is not None:
             return finished
         system = system or _rebuild(run_id, config["system"])
         limits = budget or Budget.model_validate(config["budget"])
         price = Price.model_validate(config["price"]) if config["price"] else None
-        async with _house(system, settings, price, bool(config["allow_weak_sandbox"]), opened) as house:
-            await house.preflight(limits)
-            return await house.sit(
-                run_id, tasks[0], budget=limits, watchers=watchers, read_deltas=read_deltas, assume=assume
+        async with open_workplace(
+            opened,
+            settings=settings,
+            prices=_prices(system, price),
+            allow_weak_sandbox=bool(config["allow_weak_sandbox"]),
+        ) as place:
+            await place.preflight(needs_of(system), budget=limits)
+            return await place.sit(
+                run_id, system, tasks[0], budget=limits, watchers=watchers, read_deltas=read_deltas, assume=assume
             )
 
 
@@ -127,113 +132,21 @@ def run(task: str | Task, **options: Any) -> Result:
     return asyncio.run(solve(task, **options))
 
 
-class _House:
-    """What one call of ``solve`` or ``resume`` works with: the store, the models, and how tools are loaded."""
-
-    def __init__(self, system: System, store: Store, models: Models, *, allow_weak_sandbox: bool) -> None:
-        self.system = system
-        self.store = store
-        self.models = models
-        self._allow_weak_sandbox = allow_weak_sandbox
-        # What the run's first event says about this machine.
-        self._facts: dict[str, JsonValue] = {
-            "motet": __version__,
-            "python": platform.python_version(),
-            "platform": platform.platform(),
-        }
-
-    def name(self, model: str | Model) -> str:
-        """A model's name for people."""
-        return model if isinstance(model, str) else model.info.name
-
-    def load_tools(self, specs: Sequence[str | Tool]) -> tuple[Tool, ...]:
-        """Fresh tools."""
-        return load_tools(specs, allow_weak_sandbox=self._allow_weak_sandbox)
-
-    async def preflight(self, budget: Budget | None) -> Needs:
-        """Check models, keys, prices, tools and the sandbox. Raises InputError."""
-        needs = _needs(self.system)
-        for model in needs.models:
-            found = self.models.get(model) if isinstance(model, str) else model
-            if budget is not None and budget.money is not None and found.info.price is None:
-                raise InputError(
-                    f"a money budget needs a price, and none is known for {found.info.name}: give --price IN,OUT in dollars per million tokens"
-                )
-            if isinstance(model, str):
-                await self.models.preflight(model)
-        if any(isinstance(tool, PythonTool) for tool in self.load_tools(needs.tools)):
-            report = await asyncio.to_thread(require, allow_weak=self._allow_weak_sandbox)
-            self._facts["sandbox"] = report.level
-        return needs
-
-    async def sit(
-        self,
-        run_id: str,
-        task: Task,
-        *,
-        budget: Budget | None,
-        watchers: Sequence[Watcher],
-        read_deltas: ReadDeltas | None,
-        assume: Literal["done", "redo"] | None,
-    ) -> Result:
-        """One sitting on a run of one task."""
-        async with sittings.begin(
-            self.store,
-            run_id,
-            resolve=self.models.get,
-            load_tools=self.load_tools,
-            budget=budget,
-            watchers=watchers,
-            read_deltas=read_deltas,
-            assume=assume,
-            facts=self._facts,
-        ) as sitting:
-            try:
-                result = await sitting.execute(self.system, task)
-            except Exception as error:
-                with contextlib.suppress(MotetError):
-                    await sitting.finish(Result(status="failed", error=Failure.of(error), run_id=run_id))
-                raise
-            await sitting.finish(result)
-            return result
-
-
-@contextlib.asynccontextmanager
-async def _house(
-    system: System,
-    settings: Settings | None,
-    price: Price | None,
-    allow_weak_sandbox: bool,
-    store: str | Store | None,
-) -> AsyncIterator[_House]:
-    prices = {name: price for name in _needs(system).models if isinstance(name, str) and price is not None}
-    models = Models(settings or load_settings(), prices=prices)
-    with contextlib.ExitStack() as stack:
-        opened = store if isinstance(store, Store) else stack.enter_context(Store.open(store))
-        try:
-            yield _House(system, opened, models, allow_weak_sandbox=allow_weak_sandbox)
-        finally:
-            await models.aclose()
-
-
-def _needs(system: System) -> Needs:
-    return system.needs() if isinstance(system, Configured) else Needs()
-
-
-async def _finished(store: Store, run_id: str) -> Result | None:
-    """The Result of a completed run."""
-    import sqlalchemy as sa
-
-    from motet.store.schema import runs
-    from motet.store.store import read_blob
+async def finished_result(store: Store, run_id: str) -> Result | None:
+    """The Result of a completed run; ``None`` for any other."""
 
     def query(connection: sa.Connection) -> Result | None:
-        row = connection.execute(sa.select(runs.c.status, runs.c.result).where(runs.c.id == run_id)).one()
-        if row.status != "completed" or row.result is None:
+        row = connection.execute(sa.select(runs.c.status, runs.c.result).where(runs.c.id == run_id)).first()
+        if row is None or row.status != "completed" or row.result is None:
             return None
         return Result.model_validate_json(read_blob(connection, row.result))
 
     return await store.read(query)
+
+
+def _prices(system: System, price: Price | None) -> dict[str, Price]:
+    """``price`` for every model that ``system`` names."""
+    return {name: price for name in needs_of(system).models if isinstance(name, str) and price is not None}
 
 
 def _rebuild(run_id: str, written: JsonValue) -> System:

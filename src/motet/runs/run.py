@@ -82,9 +82,11 @@ class Run:
         account: Account,
         best: Best | None = None,
         world: World | None = None,
+        given: tuple[str | Tool, ...] = (),
         read_only: bool = False,
     ) -> None:
         self._core = core
+        self._given = given
         self.scope = scope
         self.world = world
         self.read_only = read_only
@@ -108,11 +110,17 @@ class Run:
         return self._best
 
     def child(
-        self, name: str, *, budget: Budget | None = None, world: World | None = None, read_only: bool = False
+        self,
+        name: str,
+        *,
+        budget: Budget | None = None,
+        world: World | None = None,
+        tools: Sequence[str | Tool] = (),
+        read_only: bool = False,
     ) -> Run:
         """A scope below this one, with its own place in the journal and its own ``budget`` within this scope's.
 
-        It works in this scope's world, or in ``world``. In a ``read_only`` scope, and in all below it, no tool may write, whoever asks.
+        It works in this scope's world, or in ``world``, and is given this scope's tools, and ``tools``. In a ``read_only`` scope, and in all below it, no tool may write, whoever asks.
         The name must be new in this scope and the same each time the work is done: it is how a resumed run finds its place.
         """
         assert _NAME.fullmatch(name), f"a scope's name is letters, digits and _.#:- , not {name!r}"
@@ -130,6 +138,7 @@ class Run:
             account=account,
             best=self._best,
             world=world or self.world,
+            given=(*self._given, *tools),
             read_only=self.read_only or read_only,
         )
 
@@ -156,13 +165,15 @@ class Run:
         )
 
     def tools(self, specs: Sequence[str | Tool]) -> tuple[Tool, ...]:
-        """Fresh tools for one agent: those of the world, as far as this scope may use them, then those that ``specs`` name.
+        """Fresh tools for one agent: those of the world, as far as this scope may use them, those given with the task, and those of ``specs``.
 
         Raises InputError for an unknown spec.
         """
         ours = self.world.tools() if self.world is not None else ()
         return tuple(
-            tool for tool in (*ours, *self._core.load_tools(specs)) if tool.effect == "read" or not self.read_only
+            tool
+            for tool in (*ours, *self._core.load_tools((*self._given, *specs)))
+            if tool.effect == "read" or not self.read_only
         )
 
     async def tool(self, tool: Tool, arguments: Mapping[str, JsonValue]) -> Observation:

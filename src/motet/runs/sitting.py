@@ -12,8 +12,8 @@ import contextlib
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 import sqlalchemy as sa
 from pydantic import JsonValue
@@ -27,8 +27,12 @@ from motet.runs.run import Core, LoadTools, ReadDeltas, Resolve, Run, spent_unde
 from motet.store import schema
 from motet.store.store import Fence, Row, Store, as_blob, read_blob
 from motet.system import System
-from motet.task import Failure, Result, Status, Task
+from motet.task import Failure, Result, Score, Status, Task
+from motet.tools.tool import Tool
 from motet.worlds.world import World
+
+# Judges a result; the scope it is given holds the world as the system left it, and journals what a judge model says.
+Judge: TypeAlias = Callable[[Result, Run], Awaitable[tuple[Score, ...]]]
 
 
 async def create(
@@ -128,13 +132,22 @@ class Sitting:
         return self._earlier + time.monotonic() - self._start
 
     async def execute(
-        self, system: System, task: Task, *, budget: Budget | None = None, world: World | None = None
+        self,
+        system: System,
+        task: Task,
+        *,
+        budget: Budget | None = None,
+        world: World | None = None,
+        tools: Sequence[str | Tool] = (),
+        judge: Judge | None = None,
     ) -> Result:
-        """Solve ``task`` with ``system`` in a scope of its own, and perhaps in a ``world``, and commit the result.
+        """Solve ``task`` with ``system`` in a scope of its own, and commit the result with the judge's scores.
+
+        The system works in ``world``, if there is one, and is given ``tools`` beside its own.
 
         Models, tools and budgets that fail give a Result that says so, with the best answer so far. Bad input and bugs raise, after they are recorded.
         """
-        scope = self.root.child(task.id, budget=budget, world=world).separate_answers()
+        scope = self.root.child(task.id, budget=budget, world=world, tools=tools).separate_answers()
         scope.emit("task.started", question=task.question, system=system.name)
         status: Status = "completed"
         failure: Failure | None = None
@@ -165,9 +178,13 @@ class Sitting:
             update |= {"answer": scope.best.answer, "sources": scope.best.sources}
         result = found.model_copy(update=update)
         followed = {name: counter.next for name, counter in self._core.counters.items()}
+        verdicts: tuple[Score, ...] = ()
+        if judge is not None and bug is None:
+            verdicts = await judge(result, scope)
+            followed = {name: counter.next for name, counter in self._core.counters.items()}
         if status == "completed":
             await self._core.journal.close(scope.scope, followed=followed)
-        await self._record(task, result)
+        await self._record(task, result, verdicts)
         scope.emit("task.finished", status=status, answer=result.answer, error=failure.message if failure else None)
         if bug is not None:
             raise bug
@@ -201,8 +218,19 @@ class Sitting:
                 with contextlib.suppress(asyncio.CancelledError):
                     await worker
 
-    async def _record(self, task: Task, result: Result) -> None:
+    async def _record(self, task: Task, result: Result, verdicts: Sequence[Score]) -> None:
         name, body = as_blob(result.model_dump(mode="json"))
+        place = {"run_id": self.run_id, "task_id": task.id}
+        rows = [
+            {
+                **place,
+                "scorer": score.scorer,
+                "value": score.value,
+                "correct": score.correct,
+                "details": json.dumps(score.details),
+            }
+            for score in verdicts
+        ]
 
         def finish(connection: sa.Connection) -> None:
             connection.execute(
@@ -210,6 +238,11 @@ class Sitting:
                 .where(schema.tasks.c.run_id == self.run_id, schema.tasks.c.task_id == task.id)
                 .values(status=result.status, result=name)
             )
+            connection.execute(
+                schema.scores.delete().where(schema.scores.c.run_id == self.run_id, schema.scores.c.task_id == task.id)
+            )
+            if rows:
+                connection.execute(schema.scores.insert(), rows)
 
         await self.store.write(blobs={name: body}, then=finish, fence=self.fence)
 
