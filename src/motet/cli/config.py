@@ -55,8 +55,8 @@ def read_file(path: Path) -> ConfigFile:
         raise InputError(f"config file {path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError(f"config file {path} is no UTF-8 text") from None
-    loader = _Loader(text)
     try:
+        loader = _Loader(text)
         node = loader.get_single_node()
         if node is None:
             return ConfigFile(path, {})
@@ -73,8 +73,6 @@ def read_file(path: Path) -> ConfigFile:
         raise InputError(f"{where}: {error.problem or error.context}") from None
     except yaml.YAMLError as error:
         raise InputError(f"{path}: {' '.join(str(error).split())}") from None
-    finally:
-        loader.dispose()
 
 
 def parse_setting(text: str) -> tuple[KeyPath, Any]:

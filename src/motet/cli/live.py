@@ -88,7 +88,7 @@ class Live:
             rest = len(working) - len(lanes)
         parts: list[Text | Table] = [head, table]
         if rest:
-            parts.append(Text(f"  and {rest} more", style="dim"))
+            parts.append(Text(f"  and {rest} more", style="dim", no_wrap=True, overflow="ellipsis"))
         return Group(*parts)
 
     def _head(self) -> Text:
