@@ -16,6 +16,7 @@ from motet.system import System
 
 SYSTEMS = {
     "react": "motet.agent.react:React",
+    "noop": "motet.baselines.noop:Noop",
 }
 
 

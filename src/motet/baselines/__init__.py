@@ -1,0 +1,1 @@
+"""Systems that the others are compared with, one file each."""

@@ -1,0 +1,341 @@
+"""The bench runner: works through the cells of a plan, some at a time, and resumes what an earlier sitting left.
+
+The bench's own run holds the lease and the plan; every cell is a run below it with its own journal, so a cell that was cut short goes on where it stood, and
+one that is done is never done again. One cell's failure is data: it never touches another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import NamedTuple, Protocol
+
+import sqlalchemy as sa
+
+from motet.bench.benchmark import Benchmark
+from motet.bench.plan import Cell, Plan, build_systems, open_benchmark
+from motet.errors import BudgetExceeded, Cancelled, InputError, MotetError, RunBusy
+from motet.models.model import Price
+from motet.runs import lease
+from motet.runs import sitting as sittings
+from motet.runs.run import Run
+from motet.runs.sitting import Sitting
+from motet.runs.workplace import Workplace, names_of, needs_of, open_workplace
+from motet.settings import Settings
+from motet.store.schema import calls, runs, scores
+from motet.store.store import Store
+from motet.system import Needs, System
+from motet.task import Failure, Result, Score, Status, Task
+
+# A cell with one of these statuses is done for good; any other is taken up again on resume.
+_DONE = ("completed", "budget")
+
+
+class Done(NamedTuple):
+    """A cell that has ended. ``old`` says that an earlier sitting had ended it."""
+
+    cell: Cell
+    status: str
+    error: str | None
+    old: bool = False
+
+
+Tell = Callable[[Done], None]
+
+
+class Engine(Protocol):
+    """Works cells. An engine is opened once for a sitting and asked for one cell after another, up to ``places`` at a time."""
+
+    @property
+    def places(self) -> int:
+        """How many cells it can work at a time."""
+        ...
+
+    async def work(self, cell: Cell) -> Done:
+        """Work ``cell`` to its end."""
+        ...
+
+
+OpenEngine = Callable[["Desk"], AbstractAsyncContextManager[Engine]]
+
+
+class Desk:
+    """What is needed to work any cell of one bench in one process."""
+
+    def __init__(self, place: Workplace, plan: Plan, bench_id: str, *, given: Sequence[System] = ()) -> None:
+        self.place = place
+        self.plan = plan
+        self.bench_id = bench_id
+        self.benchmark = open_benchmark(plan.benchmark, plan.options)
+        if self.benchmark.version != plan.benchmark_version:
+            raise InputError(
+                f"{plan.benchmark} is now {self.benchmark.version}, and the bench began with {plan.benchmark_version}: its results "
+                "could not be compared; begin a new bench"
+            )
+        self.tasks = chosen_tasks(self.benchmark, plan.tasks)
+        self.systems = build_systems(plan, given)
+
+    async def work(self, cell: Cell) -> Done:
+        """Work ``cell`` in this process: begin or resume its run, and judge what comes out. Only cancellation passes."""
+        system = self.systems[cell.label]
+        task = self.tasks[cell.task_id]
+        run_id = cell.run_id(self.bench_id)
+        try:
+            await sittings.create(
+                self.place.store,
+                run_id=run_id,
+                parent=self.bench_id,
+                kind="cell",
+                system=cell.label,
+                model=names_of(needs_of(system)),
+                title=f"{task.id} (epoch {cell.epoch})" if self.plan.epochs > 1 else task.id,
+                config={"format": 1, "bench": self.bench_id, "cell": list(cell)},
+                tasks=[task],
+            )
+            result = await self._sit(run_id, system, task)
+            return Done(cell, result.status, result.error.kind if result.error else None)
+        except Exception as error:  # noqa: BLE001 - recorded in the cell's own run; its siblings go on
+            return Done(cell, "failed", Failure.of(error).kind)
+
+    async def _sit(self, run_id: str, system: System, task: Task) -> Result:
+        setting = self.benchmark.setting(task)
+
+        async def judge(result: Result, scope: Run) -> tuple[Score, ...]:
+            return await self.benchmark.score(task, result, run=scope.child("judge"))
+
+        patience = time.monotonic() + 2 * lease.EXPIRES
+        while True:
+            try:
+                return await self.place.sit(
+                    run_id,
+                    system,
+                    task,
+                    budget=self.plan.budget,
+                    world=setting.world,
+                    tools=setting.tools,
+                    judge=judge,
+                )
+            except RunBusy:
+                # Its worker was lost on another machine; its lease runs out by itself.
+                if time.monotonic() > patience:
+                    raise
+                await asyncio.sleep(lease.HEARTBEAT)
+
+
+class LocalEngine:
+    """Works cells in this process, side by side in its event loop."""
+
+    def __init__(self, desk: Desk, *, places: int) -> None:
+        self._desk = desk
+        self._places = places
+
+    @property
+    def places(self) -> int:
+        """As many as asked for."""
+        return self._places
+
+    async def work(self, cell: Cell) -> Done:
+        """Work ``cell`` here."""
+        return await self._desk.work(cell)
+
+    async def __aenter__(self) -> LocalEngine:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        return None
+
+
+async def run_bench(
+    plan: Plan,
+    *,
+    store: str | Store | None = None,
+    settings: Settings | None = None,
+    parallel: int = 8,
+    engine: OpenEngine | None = None,
+    systems: Sequence[System] = (),
+    tell: Tell | None = None,
+    started: Callable[[str], None] | None = None,
+) -> str:
+    """Run a new bench and return its id. ``systems`` are those of the plan that only Python can give, by position.
+
+    ``tell`` hears of every cell that ends, ``started`` the bench's id. Raises InputError before anything is written.
+    """
+    async with open_workplace(
+        store, settings=settings, prices=_prices(plan, systems), allow_weak_sandbox=plan.allow_weak_sandbox
+    ) as place:
+        await _preflight(place, plan, systems)
+        bench_id = await sittings.create(
+            place.store,
+            kind="bench",
+            system=", ".join(entry.label for entry in plan.systems),
+            model=names_of(_needs(build_systems(plan, systems))),
+            title=f"{plan.benchmark}: {len(plan.tasks)} tasks",
+            config=plan.model_dump(mode="json"),
+            tasks=[],
+        )
+        if started is not None:
+            started(bench_id)
+        await _sit_down(place, plan, bench_id, parallel=parallel, engine=engine, systems=systems, tell=tell)
+        return bench_id
+
+
+async def resume_bench(
+    bench_id: str,
+    *,
+    store: str | Store | None = None,
+    settings: Settings | None = None,
+    parallel: int = 8,
+    engine: OpenEngine | None = None,
+    systems: Sequence[System] = (),
+    tell: Tell | None = None,
+) -> Plan:
+    """Go on with a bench: cells that ended stay as they are, those that were cut short or failed are taken up. Returns its plan."""
+    opened = store if isinstance(store, Store) else Store.open(store)
+    try:
+        plan = await read_plan(opened, bench_id)
+        async with open_workplace(
+            opened, settings=settings, prices=_prices(plan, systems), allow_weak_sandbox=plan.allow_weak_sandbox
+        ) as place:
+            await _preflight(place, plan, systems)
+            await _sit_down(place, plan, bench_id, parallel=parallel, engine=engine, systems=systems, tell=tell)
+        return plan
+    finally:
+        if opened is not store:
+            opened.close()
+
+
+async def read_plan(store: Store, bench_id: str) -> Plan:
+    """The plan of a bench. Raises InputError for a run that is no bench of this version."""
+    config, _ = await sittings.read_config(store, bench_id)
+    if not isinstance(config, dict) or "benchmark" not in config or config.get("format") != 1:
+        raise InputError(f"run {bench_id} is no bench, or one of another version of Motet")
+    return Plan.model_validate(config)
+
+
+def chosen_tasks(benchmark: Benchmark, ids: Sequence[str]) -> Mapping[str, Task]:
+    """The benchmark's tasks named by ``ids``. Raises InputError when one is not there."""
+    known = {task.id: task for task in benchmark.tasks()}
+    missing = [name for name in ids if name not in known]
+    if missing:
+        raise InputError(f"{benchmark.name} has no task {missing[0]!r}; its data may have changed")
+    return {name: known[name] for name in ids}
+
+
+async def _preflight(place: Workplace, plan: Plan, given: Sequence[System]) -> None:
+    benchmark = open_benchmark(plan.benchmark, plan.options)
+    tasks = chosen_tasks(benchmark, plan.tasks)
+    extra = benchmark.setting(next(iter(tasks.values()))).tools if tasks else ()
+    needs = _needs(build_systems(plan, given))
+    budget = plan.budget if plan.budget.money is not None else plan.total
+    await place.preflight(Needs(needs.models, (*extra, *needs.tools)), budget=budget)
+
+
+async def _sit_down(
+    place: Workplace,
+    plan: Plan,
+    bench_id: str,
+    *,
+    parallel: int,
+    engine: OpenEngine | None,
+    systems: Sequence[System],
+    tell: Tell | None,
+) -> None:
+    """One sitting on a bench."""
+    desk = Desk(place, plan, bench_id, given=systems)
+    opened = engine(desk) if engine else LocalEngine(desk, places=parallel)
+    async with sittings.begin(
+        place.store, bench_id, resolve=place.models.get, load_tools=place.load_tools, budget=plan.total
+    ) as sitting:
+        status: Status = "completed"
+        failure: Failure | None = None
+        try:
+            async with opened as working:
+                await sitting.guard(_work_all(place.store, plan, sitting, working, tell))
+        except BudgetExceeded as error:
+            status, failure = "budget", Failure.of(error)
+        except Cancelled as error:
+            status, failure = "cancelled", Failure.of(error)
+        except MotetError as error:
+            status, failure = "failed", Failure.of(error)
+        await sitting.finish(Result(status=status, error=failure, run_id=bench_id))
+
+
+async def _work_all(store: Store, plan: Plan, sitting: Sitting, engine: Engine, tell: Tell | None) -> None:
+    """Work every cell that is not done. Raises BudgetExceeded when the bench's own budget does not allow another."""
+    done = await store.read(lambda connection: _done(connection, sitting.run_id))
+    places = asyncio.Semaphore(engine.places)
+    stopped: list[BudgetExceeded] = []
+
+    async def one(cell: Cell) -> None:
+        try:
+            if not stopped:
+                ended = await engine.work(cell)
+                sitting.root.emit("bench.cell", cell=cell.number, status=ended.status, error=ended.error)
+                if tell is not None:
+                    tell(ended)
+        finally:
+            places.release()
+
+    async with asyncio.TaskGroup() as group:
+        for cell in plan.cells():
+            if cell.number in done:
+                if tell is not None:
+                    tell(Done(cell, done[cell.number], None, old=True))
+                continue
+            await places.acquire()
+            try:
+                await store.read(lambda connection: _check_total(connection, plan, sitting.run_id))
+            except BudgetExceeded as error:
+                # Cells at work are let finish; none is begun.
+                stopped.append(error)
+                places.release()
+                break
+            group.create_task(one(cell))
+    if stopped:
+        raise stopped[0]
+
+
+def _done(connection: sa.Connection, bench_id: str) -> dict[int, str]:
+    """The numbers and statuses of the cells that are done: ended for good, and judged."""
+    judged = sa.exists().where(scores.c.run_id == runs.c.id)
+    rows = connection.execute(
+        sa.select(runs.c.id, runs.c.status).where(runs.c.parent == bench_id, runs.c.status.in_(_DONE), judged)
+    )
+    return {int(run_id.rpartition(".")[2]): status for run_id, status in rows}
+
+
+def _check_total(connection: sa.Connection, plan: Plan, bench_id: str) -> None:
+    """Raises BudgetExceeded when the bench has used up its own budget."""
+    limits = plan.total
+    if limits.tokens is None and limits.money is None and limits.calls is None:
+        return
+    below = sa.select(runs.c.id).where(runs.c.parent == bench_id)
+    row = connection.execute(
+        sa.select(
+            sa.func.coalesce(sa.func.sum(calls.c.charged), 0),
+            sa.func.coalesce(sa.func.sum(calls.c.charged_money), 0.0),
+            sa.func.count(),
+        ).where(calls.c.run_id.in_(below), calls.c.kind == "model")
+    ).one()
+    for limit, allowed, spent in zip(
+        ("tokens", "money", "calls"), (limits.tokens, limits.money, limits.calls), row, strict=True
+    ):
+        if allowed is not None and spent >= allowed:
+            raise BudgetExceeded(f"the {limit} budget of the bench is used up: {spent:,} of {allowed:,}", limit=limit)
+
+
+def _needs(systems: Mapping[str, System]) -> Needs:
+    needs = [needs_of(system) for system in systems.values()]
+    return Needs(
+        models=tuple(model for need in needs for model in need.models),
+        tools=tuple(dict.fromkeys(tool for need in needs for tool in need.tools if isinstance(tool, str))),
+    )
+
+
+def _prices(plan: Plan, given: Sequence[System]) -> dict[str, Price]:
+    if plan.price is None:
+        return {}
+    models = _needs(build_systems(plan, given)).models
+    return {model: plan.price for model in models if isinstance(model, str)}
