@@ -114,6 +114,7 @@ def _failed(error: Exception) -> int:
         # A full disk, a file that may not be read: the machine's trouble, and no bug.
         say(f"motet: {text}")
         return FAILED
-    more = "" if debug else "; MOTET_DEBUG=1 shows where"
+    more = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
+    more += "" if debug else "; MOTET_DEBUG=1 shows where"
     say(f"motet: {type(error).__name__}: {text} (this is a bug in Motet or in code of yours that it loaded{more})")
     return FAILED

@@ -206,7 +206,7 @@ def _models(_store: str | None) -> Iterator[Finding]:
 def _keys(_store: str | None) -> Iterator[Finding]:
     import asyncio
 
-    from motet.models.providers import Models
+    from motet.models.providers import LOCAL, Models
     from motet.settings import load_settings
 
     async def rows() -> list[tuple[str, bool | None, str, int]]:
@@ -219,9 +219,19 @@ def _keys(_store: str | None) -> Iterator[Finding]:
     for name, usable, note, served in asyncio.run(rows()):
         if name.startswith(("embedded", "scripted", "NAME@")):
             continue
+        provider = name.removesuffix(":NAME")
         models = f" ({served} models)" if served else ""
-        # No provider is needed as long as nobody asks for it.
-        yield Finding("ok" if usable else "warn", "provider", f"{name.removesuffix(':NAME')}: {note}{models}")
+        if usable is not False:
+            yield Finding("ok", "provider", f"{provider}: {note}{models}")
+        elif provider in LOCAL:
+            yield Finding(
+                "warn",
+                "provider",
+                f"{provider}: {note}",
+                f"to use it, start it, or set [providers.{provider}] base_url",
+            )
+        else:
+            yield Finding("warn", "provider", f"{provider}: {note}", "to use it, put its key there")
 
 
 def _sandbox(_store: str | None) -> Iterator[Finding]:

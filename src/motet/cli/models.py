@@ -53,7 +53,7 @@ def models(
         sys.stdout.write(f"{json_text(rows)}\n")
         return 0
     words = {True: styled("yes", "green"), False: styled("no", "yellow"), None: styled("ask it", "dim")}
-    table = grid("model", "usable", "", fold=True)
+    table = grid("model", "usable", "note", fold=True)
     for row in rows:
         usable = row["usable"]
         assert usable is None or isinstance(usable, bool)

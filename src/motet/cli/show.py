@@ -131,22 +131,24 @@ def _costs(console: Console, sight: Sight) -> None:
     limits = _limits(sight)
     if limits:
         console.print()
-        for name, used, limit in limits:
-            console.print(f"budget {name}: {used} of {limit}")
+        for name, used, limit, beyond in limits:
+            # A resumed run may have been given more than its configuration says.
+            console.print(f"budget {name}: {used} of {limit}{' at the start, raised later' if beyond else ''}")
 
 
-def _limits(sight: Sight) -> list[tuple[str, str, str]]:
-    """The limits given at the start, with what was charged against them."""
-    budget, spent = sight.budget, sight.spent
-    shown: list[tuple[str, str, str]] = []
+def _limits(sight: Sight) -> list[tuple[str, str, str, bool]]:
+    """The limits given at the start, what was charged against them, and whether that is more."""
+    budget, spent, seconds = sight.budget, sight.spent, sight.row.elapsed
+    shown: list[tuple[str, str, str, bool]] = []
     if budget.tokens is not None:
-        shown.append(("tokens", f"{spent.tokens:,}", f"{budget.tokens:,}"))
+        shown.append(("tokens", f"{spent.tokens:,}", f"{budget.tokens:,}", spent.tokens > budget.tokens))
     if budget.money is not None:
-        shown.append(("money", f"${spent.money:.4f}", f"${budget.money:.4f}"))
+        shown.append(("money", f"${spent.money:.4f}", f"${budget.money:.4f}", spent.money > budget.money))
     if budget.calls is not None:
-        shown.append(("calls", f"{spent.calls:,}", f"{budget.calls:,}"))
+        shown.append(("calls", f"{spent.calls:,}", f"{budget.calls:,}", spent.calls > budget.calls))
     if budget.seconds is not None:
-        shown.append(("seconds", f"{sight.row.elapsed:.1f}", f"{budget.seconds:g}"))
+        # The clock is looked at between two calls, so a run may end a moment after its time.
+        shown.append(("seconds", f"{seconds:.1f}", f"{budget.seconds:g}", False))
     return shown
 
 

@@ -66,6 +66,10 @@ def sit(
             raise
         say(f"motet: {error}")
         return FAILED
+    except Exception as error:
+        if progress.run_id is not None:
+            error.add_note(f"motet show {progress.run_id}")
+        raise
     if result is None:
         if progress.run_id is None:
             say("motet: interrupted before the run began; nothing was stored")
