@@ -6,10 +6,12 @@ Every account of the path up to the run is checked before any is touched, so a r
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pydantic import Field
 
 from motet.errors import BudgetExceeded
-from motet.models.model import Price, Reply, Request, estimate_tokens
+from motet.models.model import Price, Request, estimate_tokens
 from motet.usage import Usage
 from motet.value import Value
 
@@ -45,17 +47,17 @@ def reservation(request: Request, price: Price | None) -> Charge:
     return Charge(tokens=prompt + request.max_tokens, money=money or 0.0, calls=1)
 
 
-def charge(request: Request, price: Price | None, *, reply: Reply | None, lost: int) -> Charge:
-    """What a finished call counts: its reply's usage where known, and a reservation for every attempt of unknown usage."""
+def charge(request: Request, price: Price | None, attempts: Iterable[Usage]) -> Charge:
+    """What the ``attempts`` at a call count: the usage of each where it is known, else its reservation."""
     once = reservation(request, price)
-    total = Charge(tokens=once.tokens * lost, money=once.money * lost, calls=lost)
-    if reply is None:
-        return total
-    tokens = reply.usage.tokens
-    money = price.of(reply.usage) if price else None
-    return total + Charge(
-        tokens=once.tokens if tokens is None else tokens, money=once.money if money is None else money, calls=1
-    )
+    total = Charge()
+    for usage in attempts:
+        tokens = usage.tokens
+        money = price.of(usage) if price else None
+        total += Charge(
+            tokens=once.tokens if tokens is None else tokens, money=once.money if money is None else money, calls=1
+        )
+    return total
 
 
 class Account:

@@ -1,8 +1,8 @@
 """The journal: every answer a run received from outside, in the order of each scope, so that a resumed run replays it.
 
 An entry's place is (run, scope path, ordinal); the request's digest says whether the answer still belongs to what is being asked. A resumed scope
-follows its entries one by one. At the first that differs, or that failed, it goes live, and its later entries are marked
-superseded: kept for the ledger, followed no more.
+follows its entries one by one. At the first that differs it goes live, and its later entries are marked superseded: kept for the ledger, followed
+no more. What failed is asked again.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
 from pydantic import JsonValue
 
 from motet.canonical import Json, canonical, digest_bytes
-from motet.errors import MotetError
+from motet.errors import MotetError, UnconfirmedWrite
 from motet.models.model import Message, Price, Reply, Request
 from motet.runs.budget import Charge, charge
 from motet.runs.ledger import Ledger, Line, is_under
+from motet.store.queries import read_lost
 from motet.store.schema import calls
 from motet.store.store import Fence, Row, Store, read_blob
 from motet.usage import Usage
@@ -40,17 +41,24 @@ class Entry(NamedTuple):
 
     id: int
     kind: Kind
+    name: str
     digest: str
     state: str
+    request: str | None
     reply: str | None
 
 
 class Journal:
-    """The journal of one sitting of a run. ``Journal.load`` reads what earlier sittings left."""
+    """The journal of one sitting of a run. ``Journal.load`` reads what earlier sittings left; ``decided`` says that a person has looked after
+    writes in doubt.
+    """
 
-    def __init__(self, store: Store, fence: Fence, entries: Mapping[Place, Entry] | None = None) -> None:
+    def __init__(
+        self, store: Store, fence: Fence, entries: Mapping[Place, Entry] | None = None, *, decided: bool = False
+    ) -> None:
         self.store = store
         self.fence = fence
+        self._decided = decided
         self._entries: dict[Place, Entry] = dict(entries or {})
         self._last: defaultdict[str, int] = defaultdict(lambda: -1)
         for place in self._entries:
@@ -58,7 +66,9 @@ class Journal:
         self._histories: dict[str, list[str]] = {}
 
     @classmethod
-    async def load(cls, store: Store, fence: Fence) -> tuple[Journal, Ledger, dict[str, Charge]]:
+    async def load(
+        cls, store: Store, fence: Fence, *, decided: bool = False
+    ) -> tuple[Journal, Ledger, dict[str, Charge]]:
         """The journal as earlier sittings left it, the ledger rebuilt from it, and what each scope was charged."""
         rows = await store.read(
             lambda connection: connection.execute(
@@ -66,7 +76,9 @@ class Journal:
             ).all()
         )
         entries = {
-            Place(row.scope, row.ordinal): Entry(row.id, row.kind, row.digest, row.state, row.reply)
+            Place(row.scope, row.ordinal): Entry(
+                row.id, row.kind, row.name, row.digest, row.state, row.request, row.reply
+            )
             for row in rows
             if not row.superseded
         }
@@ -77,9 +89,9 @@ class Journal:
                 continue
             origin: Literal["inherited", "earlier"] = "inherited" if row.origin == "inherited" else "earlier"
             line = Line(row.scope, row.name, row.model, origin)
-            lost = json.loads(row.lost)
-            for usage in lost:
-                ledger.add(line, Usage(**usage), money=None, failed=True)
+            lost = read_lost(row.lost)
+            for usage, money in lost:
+                ledger.add(line, usage, money=money, failed=True)
             if row.state == "done":
                 usage = Usage(
                     prompt=row.prompt,
@@ -92,7 +104,7 @@ class Journal:
             charged[row.scope] += Charge(
                 tokens=row.charged, money=row.charged_money, calls=len(lost) + (row.state == "done")
             )
-        return cls(store, fence, entries), ledger, dict(charged)
+        return cls(store, fence, entries, decided=decided), ledger, dict(charged)
 
     def replaying(self, place: Place) -> bool:
         """Whether earlier sittings got as far as ``place`` in its scope."""
@@ -105,13 +117,36 @@ class Journal:
             return None
         return entry
 
-    async def diverge(self, place: Place) -> None:
-        """Go live in ``place``'s scope from ``place`` on: what earlier sittings left there is superseded."""
-        if not self.replaying(place):
+    async def open(self, place: Place, kind: Kind, digest: str) -> None:
+        """Make room for a new answer at ``place``.
+
+        If an earlier sitting was asked something else there, its scope goes live: whatever it left from ``place`` on is superseded. An answer that
+        failed, or never came, says nothing about those after it: of calls made side by side some come back before a kill and some do not, and each that did
+        still has to match its own request. Raises UnconfirmedWrite rather than forget a write that was sent and never confirmed.
+        """
+        entry = self._entries.get(place)
+        if entry is None:
+            return
+        if entry.kind == kind and entry.digest == digest:
+            await self._supersede([self._entries.pop(place).id])
             return
         later = [spot for spot in self._entries if spot.scope == place.scope and spot.ordinal >= place.ordinal]
-        self._last[place.scope] = place.ordinal - 1
+        for spot in later:
+            await self._look_after(self._entries[spot])
+        self._go_on(place)
         await self._supersede([self._entries.pop(spot).id for spot in later])
+
+    async def _look_after(self, entry: Entry) -> None:
+        if entry.state != "sent" or self._decided:
+            return
+        assert entry.request is not None
+        name = entry.request
+        request = json.loads(await self.store.read(lambda connection: read_blob(connection, name)))
+        raise unconfirmed_write(self.fence.run_id, entry.name, request["arguments"])
+
+    def _go_on(self, place: Place) -> None:
+        """From ``place`` on, its scope does what no earlier sitting did."""
+        self._last[place.scope] = min(self._last[place.scope], place.ordinal - 1)
 
     async def close(self, scope: str, *, followed: Mapping[str, int]) -> None:
         """Supersede what a finished task no longer followed: entries under ``scope`` at or beyond ``followed[their scope]``."""
@@ -142,9 +177,11 @@ class Journal:
         return value
 
     async def record_reply(
-        self, place: Place, role: str, request: Request, reply: Reply, *, model: str, money: float | None, cost: Charge
+        self, place: Place, role: str, request: Request, reply: Reply, *, model: str, price: Price | None
     ) -> None:
         """Commit a model's reply. Returns once it is safe to use."""
+        self._go_on(place)
+        cost = charge(request, price, (*reply.lost, reply.usage))
         row, blobs = self._model_row(place, role, request, model=model, cost=cost)
         history = [message.digest for message in request.messages]
         previous = self._histories.get(place.scope, [])
@@ -160,9 +197,9 @@ class Journal:
             kept=kept,
             messages=json.dumps(history[kept:]),
             reply=name,
-            money=money,
+            money=price.of(reply.usage) if price else None,
             attempts=reply.attempts,
-            lost=_dump_lost(reply.lost),
+            lost=_dump_lost(reply.lost, price),
             seconds=reply.seconds,
             **reply.usage.model_dump(),
         )
@@ -187,7 +224,7 @@ class Journal:
 
         Does not wait for the commit, so that it works while its task is being cancelled.
         """
-        cost = charge(request, price, reply=None, lost=len(lost))
+        cost = charge(request, price, lost)
         row, blobs = self._model_row(place, role, request, model=model, cost=cost)
         for message in request.messages:
             blobs[message.digest] = _message_bytes(message)
@@ -195,7 +232,7 @@ class Journal:
             state="failed",
             messages=json.dumps([message.digest for message in request.messages]),
             attempts=max(len(lost), 1),
-            lost=_dump_lost(lost),
+            lost=_dump_lost(lost, price),
         )
         self.store.post([Row(calls, row)], blobs=blobs, fence=self.fence)
 
@@ -212,6 +249,7 @@ class Journal:
         seconds: float = 0.0,
     ) -> None:
         """Commit an answer that is no model's: a tool's observation, an input, or a write that is about to be sent."""
+        self._go_on(place)
         blobs: dict[str, bytes] = {}
         names: list[str | None] = []
         for value in (request, reply):
@@ -298,8 +336,24 @@ def _message_bytes(message: Message) -> bytes:
     return canonical(message.model_dump(exclude_defaults=True))
 
 
-def _dump_lost(lost: tuple[Usage, ...]) -> str:
-    return json.dumps([usage.model_dump(exclude_defaults=True) for usage in lost])
+def unconfirmed_write(run_id: str, tool: str, arguments: Mapping[str, JsonValue]) -> UnconfirmedWrite:
+    """The error of a write that a person must look after."""
+    call = f"{tool}({canonical(dict(arguments)).decode()})"
+    return UnconfirmedWrite(
+        f"the write {call} was sent before the run was interrupted, and its service cannot say whether it happened; "
+        f"look there, then: motet resume {run_id} --assume done|redo",
+        call=call,
+    )
+
+
+def _dump_lost(lost: Iterable[Usage], price: Price | None) -> str:
+    """Failed attempts with their money, as the column ``lost`` holds them."""
+    return json.dumps(
+        [
+            {**usage.model_dump(exclude_defaults=True), **({} if money is None else {"money": money})}
+            for usage, money in ((usage, price.of(usage) if price else None) for usage in lost)
+        ]
+    )
 
 
 def _common_prefix(first: Sequence[str], second: Sequence[str]) -> int:

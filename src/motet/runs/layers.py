@@ -7,11 +7,11 @@ Each is a Model around a Model.
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Sequence
 
 from motet.errors import BudgetExceeded, ModelError
-from motet.models.model import Model, ModelInfo, Observer, Reply, Request
-from motet.runs.budget import Account, Charge, charge, reservation
+from motet.models.model import Model, ModelInfo, Observer, Price, Reply, Request
+from motet.runs.budget import Account, charge, reservation
 from motet.runs.events import Events
 from motet.runs.journal import Journal, Place
 from motet.runs.ledger import Ledger, Line
@@ -38,11 +38,11 @@ class Metered:
         price = self.info.price
         once = reservation(request, price)
         self._account.reserve(once)
-        watch = _Attempts(self._account, once, self._events, self._line, observer)
+        watch = _Attempts(request, price, self._account, self._events, self._line, observer)
         try:
             reply = await self.inner.reply(request, observer=watch)
         except ModelError as error:
-            watch.settle(once if error.billed else Charge())
+            watch.settle(error.lost)
             self._ledger.add_call(self._line, price, reply=None, lost=error.lost)
             raise
         except BudgetExceeded as error:
@@ -50,10 +50,11 @@ class Metered:
             raise
         except BaseException:
             # Cancelled: what was in flight may have been billed.
-            watch.settle(once)
-            self._ledger.add_call(self._line, price, reply=None, lost=(*watch.lost, Usage()))
+            lost = (*watch.lost, Usage())
+            watch.settle(lost)
+            self._ledger.add_call(self._line, price, reply=None, lost=lost)
             raise
-        watch.settle(charge(request, price, reply=reply, lost=0))
+        watch.settle((*reply.lost, reply.usage))
         self._ledger.add_call(self._line, price, reply=reply, lost=reply.lost)
         return reply
 
@@ -61,9 +62,18 @@ class Metered:
 class _Attempts:
     """The observer of one metered call: charges attempts that failed after they may have been billed, and reserves anew for the next."""
 
-    def __init__(self, account: Account, once: Charge, events: Events, line: Line, outer: Observer | None) -> None:
+    def __init__(
+        self,
+        request: Request,
+        price: Price | None,
+        account: Account,
+        events: Events,
+        line: Line,
+        outer: Observer | None,
+    ) -> None:
+        self._request = request
+        self._price = price
         self._account = account
-        self._once = once
         self._events = events
         self._line = line
         self._outer = outer
@@ -86,20 +96,21 @@ class _Attempts:
             scope=self._line.scope,
             payload={"role": self._line.role, "attempt": attempt, "wait": round(wait, 2), "error": str(error)},
         )
-        if error.billed:
-            self.lost = (*self.lost, Usage())
-            self.settle(self._once)
+        if error.lost:
+            self.settle((*self.lost, *error.lost))
+            self.lost = (*self.lost, *error.lost)
             try:
-                self._account.reserve(self._once)
+                self._account.reserve(reservation(self._request, self._price))
             except BudgetExceeded as stop:
                 stop.lost = self.lost
                 raise
         if self._outer is not None:
             self._outer.failed(error, attempt=attempt, wait=wait)
 
-    def settle(self, spent: Charge) -> None:
-        """Close the reservation that is held."""
-        self._account.settle(self._once, spent)
+    def settle(self, attempts: Sequence[Usage]) -> None:
+        """Close the reservation that is held; of the call's ``attempts`` so far, those in ``lost`` are charged already."""
+        spent = charge(self._request, self._price, attempts[len(self.lost) :])
+        self._account.settle(reservation(self._request, self._price), spent)
 
 
 class Journaled:
@@ -128,11 +139,12 @@ class Journaled:
             reply = Reply.model_validate(await self._journal.body(entry))
             self._tell(reply, replayed=True)
             return reply
-        await self._journal.diverge(place)
+        await self._journal.open(place, "model", request.digest)
         price = self.info.price
         role, model = self._line.role, self.info.name
+        heard = _Heard(observer or self._observer)
         try:
-            reply = await self.inner.reply(request, observer=observer or self._observer)
+            reply = await self.inner.reply(request, observer=heard)
         except (ModelError, BudgetExceeded) as error:
             if isinstance(error, ModelError) or error.lost:
                 self._journal.post_failure(place, role, request, model=model, price=price, lost=error.lost)
@@ -140,14 +152,14 @@ class Journaled:
                 "model.failed", scope=place.scope, payload={"role": role, "error": error.kind, "message": str(error)}
             )
             raise
-        except asyncio.CancelledError:
-            self._journal.post_failure(place, role, request, model=model, price=price, lost=(Usage(),))
+        except BaseException:
+            # Cancelled, or a bug: recorded as the ledger counts it.
+            lost = (*heard.lost, Usage())
+            self._journal.post_failure(place, role, request, model=model, price=price, lost=lost)
             raise
-        cost = charge(request, price, reply=reply, lost=len(reply.lost))
-        money = price.of(reply.usage) if price else None
         # Told first, so that the event is committed with the reply and a kill in between loses neither.
         self._tell(reply, replayed=False)
-        await self._journal.record_reply(place, role, request, reply, model=model, money=money, cost=cost)
+        await self._journal.record_reply(place, role, request, reply, model=model, price=price)
         return reply
 
     def _tell(self, reply: Reply, *, replayed: bool) -> None:
@@ -167,6 +179,30 @@ class Journaled:
             },
             stored=not replayed,
         )
+
+
+class _Heard:
+    """Remembers what the attempts before the last one cost, for a call that is broken off between two of them."""
+
+    def __init__(self, outer: Observer | None) -> None:
+        self._outer = outer
+        self.lost: tuple[Usage, ...] = ()
+
+    @property
+    def wants_deltas(self) -> bool:
+        """Whether the caller reads along."""
+        return self._outer is not None and self._outer.wants_deltas
+
+    def delta(self, text: str, *, reasoning: bool = False) -> None:
+        """Pass it on."""
+        if self._outer is not None:
+            self._outer.delta(text, reasoning=reasoning)
+
+    def failed(self, error: ModelError, *, attempt: int, wait: float) -> None:
+        """Remember it and pass it on."""
+        self.lost = (*self.lost, *error.lost)
+        if self._outer is not None:
+            self._outer.failed(error, attempt=attempt, wait=wait)
 
 
 class Counter:

@@ -15,12 +15,12 @@ from typing import Literal, Protocol
 
 from pydantic import JsonValue
 
-from motet.canonical import canonical, digest
-from motet.errors import InputError, ModelError, RunError, StoreError, ToolError, UnconfirmedWrite, WorldError
+from motet.canonical import clean_text, digest
+from motet.errors import InputError, ModelError, RunError, StoreError, ToolError, WorldError
 from motet.models.model import Model, Observer
 from motet.runs.budget import Account, Budget, Charge
 from motet.runs.events import Events
-from motet.runs.journal import Journal, Kind, Place
+from motet.runs.journal import Journal, Kind, Place, unconfirmed_write
 from motet.runs.layers import Counter, Journaled, Metered
 from motet.runs.ledger import Ledger, Line, is_under
 from motet.task import Source
@@ -203,7 +203,7 @@ class Run:
         if entry is not None:
             settled = await self._settle(tool, arguments, key)
         else:
-            await journal.diverge(place)
+            await journal.open(place, kind, name)
         self.emit("tool.called", tool=tool.name, arguments=dict(arguments))
         if kind == "write" and entry is None:
             await journal.record(place, kind, tool.name, digest=name, request=request, reply=None, state="sent")
@@ -227,7 +227,7 @@ class Run:
             body = await self._core.journal.body(entry)
             assert isinstance(body, dict)
             return body["value"]
-        await self._core.journal.diverge(place)
+        await self._core.journal.open(place, "input", asked)
         value = produce()
         if isinstance(value, Awaitable):
             value = await value
@@ -297,12 +297,7 @@ class Run:
             return None
         if self._core.assume == "done":
             return Observation(text="The call was sent; that it was done is assumed, not confirmed.")
-        call = f"{tool.name}({canonical(dict(arguments)).decode()})"
-        raise UnconfirmedWrite(
-            f"the write {call} was sent before the run was interrupted, and its service cannot say whether it happened; "
-            f"look there, then: motet resume {self.id} --assume done|redo",
-            call=call,
-        )
+        raise unconfirmed_write(self.id, tool.name, arguments)
 
 
 def spent_under(charged: Mapping[str, Charge], scope: str) -> Charge:
@@ -330,10 +325,13 @@ class _Deltas:
 async def _observe(tool: Tool, arguments: Mapping[str, JsonValue], key: str) -> Observation:
     """Call ``tool``; its failures become observations, while the run's own rules and the store's failures pass."""
     try:
-        return await tool(arguments, key=key)
+        answered: object = await tool(arguments, key=key)
     except (RunError, StoreError, InputError):
         raise
     except ToolError as error:
-        return Observation(text=str(error), error=True)
+        return Observation(text=clean_text(str(error)), error=True)
     except Exception as error:  # noqa: BLE001 - a tool is foreign code; whatever it raises is shown to the agent
-        return Observation(text=f"{tool.name} failed: {type(error).__name__}: {error}"[:2000], error=True)
+        return Observation(text=clean_text(f"{tool.name} failed: {type(error).__name__}: {error}"[:2000]), error=True)
+    if isinstance(answered, Observation):
+        return answered
+    return Observation(text=f"{tool.name} failed: it gave a {type(answered).__name__}, not an Observation", error=True)

@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import sqlalchemy as sa
 from pydantic import JsonValue
@@ -45,6 +45,7 @@ class RunRow:
     heartbeat: float
     fence: int
     cancel: bool
+    parent: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +117,25 @@ def run_list(
     text: str | None = None,
     limit: int = 50,
     before: str | None = None,
+    parent: str | None = None,
 ) -> list[RunRow]:
-    """Runs, newest first. ``text`` must occur in the title or the id, in any case; ``before`` is the id of the last run already seen."""
-    query = sa.select(*_RUN_COLUMNS).order_by(runs.c.created.desc(), runs.c.id.desc()).limit(limit)
+    """Runs without a parent, newest first. ``text`` must occur in the title or the id, in any case; ``before`` is the id of the last run already seen.
+
+    With ``parent``, the children of that run instead, in the order they were made, and all of them: ``limit`` and ``before`` are for the others.
+    """
+    query = sa.select(*_RUN_COLUMNS)
+    if parent is None:
+        query = query.where(runs.c.parent.is_(None)).order_by(runs.c.created.desc(), runs.c.id.desc()).limit(limit)
+    else:
+        # The shorter id first: the numbers that end them are not padded.
+        query = query.where(runs.c.parent == parent).order_by(runs.c.created, sa.func.length(runs.c.id), runs.c.id)
     if status is not None:
         query = query.where(runs.c.status == status)
     if system is not None:
         query = query.where(runs.c.system == system)
     if text is not None:
         query = query.where(runs.c.title.icontains(text, autoescape=True) | runs.c.id.icontains(text, autoescape=True))
-    if before is not None:
+    if before is not None and parent is None:
         seen = sa.select(runs.c.created).where(runs.c.id == before).scalar_subquery()
         query = query.where((runs.c.created < seen) | ((runs.c.created == seen) & (runs.c.id < before)))
     rows = store.read_now(lambda connection: connection.execute(query).all())
@@ -133,7 +143,10 @@ def run_list(
 
 
 def resolve_run(store: Store, name: str) -> RunRow:
-    """The run whose id begins with ``name``, or the newest for ``last``. Raises InputError naming what it may have meant."""
+    """The run whose id begins with ``name``, or the newest for ``last``. Raises InputError naming what it may have meant.
+
+    Runs without a parent come first: children are meant only by a whole id, or by a beginning that no other run has.
+    """
     if name == "last":
         newest = run_list(store, limit=1)
         if not newest:
@@ -141,11 +154,14 @@ def resolve_run(store: Store, name: str) -> RunRow:
         return newest[0]
     # Not LIKE: its wildcards and, on SQLite, its disregard of case would let other names match.
     starts = sa.func.substr(runs.c.id, 1, len(name)) == name
-    query = sa.select(*_RUN_COLUMNS).where(starts).order_by(runs.c.id).limit(6)
+    order = (runs.c.id != name, runs.c.parent.is_not(None), runs.c.id)
+    query = sa.select(*_RUN_COLUMNS).where(starts).order_by(*order).limit(6)
     found = [RunRow(*row) for row in store.read_now(lambda connection: connection.execute(query).all())] if name else []
-    exact = [run for run in found if run.id == name]
-    if exact or len(found) == 1:
-        return (exact or found)[0]
+    if found and found[0].id == name:
+        return found[0]
+    found = [run for run in found if run.parent is None] or found
+    if len(found) == 1:
+        return found[0]
     if found:
         shown = ", ".join(run.id for run in found[:5]) + (", …" if len(found) > 5 else "")
         raise InputError(f"{name!r} is the beginning of several runs: {shown}")
@@ -176,12 +192,13 @@ def event_list(store: Store, run_id: str, *, after: int = 0, limit: int = 1000) 
 
 
 def totals(store: Store, run_id: str, *, by: TotalsKey) -> list[TotalsRow]:
-    """Usage and money of a run's model calls, the largest first; superseded calls were paid for and count.
+    """Usage and money of the model calls of a run and its children, the largest first; superseded calls were paid for and count.
 
+    Children's calls are added up under the same keys: by scope, that is over all children in which a scope of that name occurs.
     As in the ledger, an attempt that failed after it may have been billed counts as a failed call.
     """
     key = {"role": calls.c.name, "scope": calls.c.scope, "model": calls.c.model}[by]
-    where = (calls.c.run_id == run_id, calls.c.kind == "model")
+    where = (calls.c.run_id.in_(family([run_id])), calls.c.kind == "model")
 
     def number(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
         return sa.func.coalesce(sa.func.sum(sa.case((condition, 1), else_=0)), 0)
@@ -198,12 +215,17 @@ def totals(store: Store, run_id: str, *, by: TotalsKey) -> list[TotalsRow]:
             columns = dict(zip(_SUMMED, rest, strict=True))
             groups[name, origin] = Totals(calls=count, unknown=unknown, unpriced=unpriced, **columns)
         for name, origin, usages in connection.execute(lost):
-            for usage in json.loads(usages):
-                groups[name, origin] = groups[name, origin].plus(Usage(**usage), money=None, failed=True)
+            for usage, money in read_lost(usages):
+                groups[name, origin] = groups[name, origin].plus(usage, money=money, failed=True)
         rows = [TotalsRow(name, origin, total) for (name, origin), total in groups.items()]
         return sorted(rows, key=lambda row: (-row.totals.tokens, row.key, row.origin))
 
     return store.read_now(read)
+
+
+def family(run_ids: Sequence[str]) -> sa.Select[tuple[str]]:
+    """A query for the ids of ``run_ids`` and of their children."""
+    return sa.select(runs.c.id).where(runs.c.id.in_(run_ids) | runs.c.parent.in_(run_ids))
 
 
 def sizes(store: Store) -> Sizes:
@@ -230,6 +252,15 @@ def sizes(store: Store) -> Sizes:
         return Sizes(rows, int(connection.execute(disk).scalar_one()), int(content), int(compressed))
 
     return store.read_now(read)
+
+
+def read_lost(text: str) -> list[tuple[Usage, float | None]]:
+    """The failed attempts of a call, from the column ``lost``: the usage of each, and its money where both usage and price were known."""
+    attempts: list[dict[str, Any]] = json.loads(text)
+    return [
+        (Usage(**{name: count for name, count in attempt.items() if name != "money"}), attempt.get("money"))
+        for attempt in attempts
+    ]
 
 
 def payload_blob(payload: JsonValue) -> str | None:
@@ -275,7 +306,7 @@ def _call_list(connection: sa.Connection, run_id: str, scope: str | None) -> lis
             ),
             money=row.money,
             attempts=row.attempts,
-            lost=tuple(Usage(**usage) for usage in json.loads(row.lost)),
+            lost=tuple(usage for usage, _ in read_lost(row.lost)),
             seconds=row.seconds,
             created=row.created,
         )

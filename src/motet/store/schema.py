@@ -7,6 +7,8 @@ Facts that the readers rely on:
 - Conversations are stored once. A model call holds ``kept``, the number of leading messages it shares with the previous call of
   its scope, and the hashes of the messages after them; message texts are blobs. Failed calls hold their whole list and are no
   part of that chain; a resumed run starts a new one with ``kept`` = 0.
+- A run may have a ``parent``, as the cells of a bench have: each is a whole run, with a lease, journal, events and scores of its own.
+  There is one level of this, a child has no children, and a child's id is its parent's with a dot and a number.
 - A blob's name is the SHA-256 of its uncompressed content, and is checked on every read.
 - Times are seconds since the epoch, money is in US dollars, and token counts are null when unknown.
 """
@@ -54,6 +56,7 @@ runs = Table(
     Column("heartbeat", Float, nullable=False, default=0.0),
     Column("fence", Integer, nullable=False, default=0),  # grows by one at each change of owner
     Column("cancel", Boolean, nullable=False, default=False),
+    Column("parent", String(40), ForeignKey("runs.id", ondelete="CASCADE")),
 )
 
 tasks = Table(
@@ -97,7 +100,9 @@ calls = Table(
     ),  # tokens counted against budgets: unknown usage at its reservation
     Column("charged_money", Float, nullable=False, default=0.0),
     Column("attempts", Integer, nullable=False, default=1),
-    Column("lost", Text, nullable=False, default="[]"),  # JSON list of the usages of failed attempts
+    Column(
+        "lost", Text, nullable=False, default="[]"
+    ),  # JSON list of the usages of failed attempts, each with its money
     Column("seconds", Float, nullable=False, default=0.0),
     Column("created", Float, nullable=False),
     # One live answer for each place in a run; superseded ones may share it.
@@ -155,6 +160,13 @@ scores = Table(
     Column("details", Text, nullable=False, default="{}"),
 )
 
-Index("ix_runs_created", runs.c.created)
+# Lists show runs without a parent; a bench has thousands of children, which they would have to skip.
+Index(
+    "ix_runs_created",
+    runs.c.created,
+    sqlite_where=text("parent IS NULL"),
+    postgresql_where=text("parent IS NULL"),
+)
+Index("ix_runs_parent", runs.c.parent, runs.c.status)
 # A run's calls with the superseded ones among them: to resume, show and remove it.
 Index("ix_calls_run_id", calls.c.run_id)
