@@ -26,6 +26,7 @@ import sqlalchemy as sa
 from motet.canonical import digest_bytes
 from motet.errors import InputError
 from motet.store.blobs import pack, unpacked
+from motet.store.queries import family
 from motet.store.references import references
 from motet.store.rows import Row, insert_blobs, insert_rows
 from motet.store.schema import blobs, calls, events, records, runs, scores, tasks
@@ -35,9 +36,9 @@ FORMAT = "motet-export"
 VERSION = 1
 _BATCH = 200
 
-# In the order of the lines, each with the columns that order its rows.
-_TABLES: dict[str, tuple[sa.Table, tuple[sa.Column[Any], ...]]] = {
-    "runs": (runs, (runs.c.id,)),
+# In the order of the lines, each with what orders its rows. Children come after all runs that may be their parents.
+_TABLES: dict[str, tuple[sa.Table, tuple[sa.ColumnElement[Any], ...]]] = {
+    "runs": (runs, (runs.c.parent.is_not(None), runs.c.id)),
     "tasks": (tasks, (tasks.c.run_id, tasks.c.task_id)),
     "calls": (calls, (calls.c.run_id, calls.c.id)),
     "events": (events, (events.c.run_id, events.c.seq)),
@@ -57,9 +58,10 @@ class ImportReport:
 
 
 def export(store: Store, target: Path | IO[bytes], *, run_ids: Sequence[str] | None = None) -> dict[str, int]:
-    """Write the store, or only ``run_ids`` with the records they made and the blobs they need; returns the number of rows by table.
+    """Write the store, or only ``run_ids`` with their children, the records they made and the blobs they need; returns the number of rows by table.
 
-    A path is replaced only once everything is written. Raises InputError for a run that is not there and Damaged for a damaged blob.
+    A path is replaced only once everything is written. Raises InputError for a run that is not there, or is a child whose parent is not asked for, and
+    Damaged for a damaged blob.
     """
     if not isinstance(target, Path):
         return store.read_now(lambda connection: _export(connection, target, run_ids))
@@ -116,7 +118,7 @@ def _export(connection: sa.Connection, target: IO[bytes], run_ids: Sequence[str]
         by = [column.collate("C") if postgresql and isinstance(column.type, sa.String) else column for column in order]
         query = sa.select(table).order_by(*by)
         if run_ids is not None:
-            query = query.where(_chosen(table, run_ids, connection.dialect.name))
+            query = query.where(_chosen(table, family(run_ids), connection.dialect.name))
         for row in connection.execute(query.execution_options(yield_per=_BATCH)).mappings():
             put({"table": name, "row": _blob_out(row) if table is blobs else _row_out(table, row)})
             counts[name] += 1
@@ -126,18 +128,23 @@ def _export(connection: sa.Connection, target: IO[bytes], run_ids: Sequence[str]
 
 
 def _require(connection: sa.Connection, run_ids: Sequence[str]) -> None:
-    found = set(connection.execute(sa.select(runs.c.id).where(runs.c.id.in_(run_ids))).scalars())
-    missing = [run_id for run_id in run_ids if run_id not in found]
-    if missing:
-        raise InputError(f"there is no run {missing[0]!r}")
+    parents = {
+        row.id: row.parent
+        for row in connection.execute(sa.select(runs.c.id, runs.c.parent).where(runs.c.id.in_(run_ids)))
+    }
+    for run_id in run_ids:
+        if run_id not in parents:
+            raise InputError(f"there is no run {run_id!r}")
+        if parents[run_id] is not None and parents[run_id] not in parents:
+            raise InputError(f"run {run_id} is a part of run {parents[run_id]}, and goes only with it: export that one")
 
 
-def _chosen(table: sa.Table, run_ids: Sequence[str], dialect: str) -> sa.ColumnElement[bool]:
+def _chosen(table: sa.Table, members: sa.Select[tuple[str]], dialect: str) -> sa.ColumnElement[bool]:
     if table is not blobs:
-        return (runs.c.id if table is runs else table.c.run_id).in_(run_ids)
-    named = sa.text(f"SELECT hash FROM ({references(dialect)}) AS named WHERE run_id IN :run_ids")  # noqa: S608
-    named = named.bindparams(sa.bindparam("run_ids", list(run_ids), expanding=True))
-    return blobs.c.hash.in_(named.columns(sa.column("hash", sa.String)))
+        return (runs.c.id if table is runs else table.c.run_id).in_(members)
+    named = sa.text(f"SELECT hash, run_id FROM ({references(dialect)}) AS named")  # noqa: S608
+    names = named.columns(sa.column("hash", sa.String), sa.column("run_id", sa.String)).subquery()
+    return blobs.c.hash.in_(sa.select(names.c.hash).where(names.c.run_id.in_(members)))
 
 
 def _line(value: Mapping[str, Any]) -> bytes:
@@ -186,7 +193,7 @@ def _import(store: Store, file: IO[bytes], name: str) -> ImportReport:
 
 
 def _bring(connection: sa.Connection, rows: Iterator[_Read]) -> ImportReport:
-    present: list[str] = []
+    present: dict[str, None] = {}  # in the order of the file
     fresh: list[str] = []
     counts: Counter[str] = Counter()
     batch: list[_Read] = []
@@ -217,8 +224,11 @@ def _bring(connection: sa.Connection, rows: Iterator[_Read]) -> ImportReport:
                     f"run {row.values['id']} is in the store already, with other content; remove it first: "
                     f"motet runs rm {row.values['id']}"
                 )
-            (fresh if found is None else present).append(row.values["id"])
             skip = found is not None
+            if skip:
+                present[row.values["id"]] = None
+            else:
+                fresh.append(row.values["id"])
         elif row.table is records:
             place = (records.c.namespace == row.values["namespace"]) & (records.c.key == row.values["key"])
             skip = connection.execute(sa.select(records.c.key).where(place)).first() is not None
@@ -243,6 +253,7 @@ def _read(file: IO[bytes], name: str) -> Iterator[_Read]:
     sha = hashlib.sha256()
     counts: Counter[str] = Counter()
     run_ids: set[str] = set()
+    parents: set[str | None] = {None}
     ended = False
     number = 0
     for number, line in enumerate(file, start=1):
@@ -262,7 +273,14 @@ def _read(file: IO[bytes], name: str) -> Iterator[_Read]:
         else:
             row = _row_in(value, where)
             if row.table is runs:
+                parent = row.values["parent"]
+                if parent not in parents:
+                    raise InputError(
+                        f"{where}: run {row.values['id']} is a part of run {parent}, which is not before it"
+                    )
                 run_ids.add(row.values["id"])
+                if parent is None:
+                    parents.add(row.values["id"])
             elif row.table not in (blobs, records) and row.values["run_id"] not in run_ids:
                 raise InputError(f"{where}: run {row.values['run_id']} is not in the file")
             counts[row.table.name] += 1

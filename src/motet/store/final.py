@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from motet.errors import InputError
 from motet.store.blobs import read_blob
-from motet.store.queries import call_list, event_list
+from motet.store.queries import call_list, event_list, run_list
 from motet.store.schema import runs, scores, tasks
 from motet.store.store import Store
 
@@ -43,17 +43,25 @@ _PAYLOAD = frozenset({"attempts", "seconds", "wait", "time", "replayed"})
 def canonical_export(store: Store, run_id: str, *, leave_out: Collection[str] = TRANSIENT_EVENTS) -> JsonValue:
     """The final state of ``run_id`` as JSON; equal for two runs that did the same work. ``leave_out`` are kinds of events.
 
-    Calls come by scope and place; their conversations are named by their digests. An event that a resumed run told a second time counts once. Raises InputError and Damaged.
+    Calls come by scope and place; their conversations are named by their digests. An event that a resumed run told a second time counts once.
+    A parent's state holds the states of its children, in the order of their numbers and named by them, as ``RUN.1``. Raises InputError and Damaged.
     """
-    state: dict[str, JsonValue] = store.read_now(lambda connection: _rows(connection, run_id))
-    state["calls"] = _calls(store, run_id)
-    state["events"] = _events(store, run_id, leave_out)
-    # The id may stand in texts, such as an advice on how to resume.
-    named: JsonValue = json.loads(json.dumps(state).replace(json.dumps(run_id)[1:-1], "RUN"))
+    parent, state = _state(store, run_id, leave_out)
+    children = sorted(run_list(store, parent=run_id), key=lambda row: (len(row.id), row.id))
+    if children:
+        state["children"] = [{"id": row.id, **_state(store, row.id, leave_out)[1]} for row in children]
+    # The id may stand in texts, such as an advice on how to resume; a child's begins with its parent's.
+    named: JsonValue = json.loads(json.dumps(state).replace(json.dumps(parent or run_id)[1:-1], "RUN"))
     return named
 
 
-def _rows(connection: sa.Connection, run_id: str) -> dict[str, JsonValue]:
+def _state(store: Store, run_id: str, leave_out: Collection[str]) -> tuple[str | None, dict[str, JsonValue]]:
+    """The parent of a run, and its own state without its children's."""
+    parent, state = store.read_now(lambda connection: _rows(connection, run_id))
+    return parent, {**state, "calls": _calls(store, run_id), "events": _events(store, run_id, leave_out)}
+
+
+def _rows(connection: sa.Connection, run_id: str) -> tuple[str | None, dict[str, JsonValue]]:
     def body(name: str | None, drop: Collection[str] = ()) -> JsonValue:
         return None if name is None else _without(json.loads(read_blob(connection, name)), drop)
 
@@ -62,7 +70,7 @@ def _rows(connection: sa.Connection, run_id: str) -> dict[str, JsonValue]:
         raise InputError(f"there is no run {run_id!r}")
     task_rows = sa.select(tasks).where(tasks.c.run_id == run_id).order_by(tasks.c.position, tasks.c.task_id)
     score_rows = sa.select(scores).where(scores.c.run_id == run_id)
-    return {
+    return run.parent, {
         "run": {
             **{name: getattr(run, name) for name in ("kind", "title", "system", "model", "status", "error")},
             "config": body(run.config),

@@ -1,4 +1,4 @@
-"""Removing runs, and the blobs that nothing names any more. Records outlive the runs that made them.
+"""Removing runs, and the blobs that nothing names any more. Children go with their parent; records outlive the runs that made them.
 
 Blobs are shared by all runs, and a working process trusts that those it wrote are still there. So a prune refuses while any run is worked on, and
 whoever takes a run up forgets what it knew (``Store.forget_blobs``).
@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import sqlalchemy as sa
 
 from motet.errors import InputError, RunBusy
-from motet.store.queries import sizes
+from motet.store.queries import family, sizes
 from motet.store.references import references
 from motet.store.schema import calls, events, runs, scores, tasks
 from motet.store.store import Store
@@ -30,7 +30,7 @@ _CHUNK = 500
 class PruneReport:
     """What a prune removed, or would remove. ``freed`` is in bytes on disk, zero in a dry run; ``content`` counts the blobs' compressed bytes.
 
-    ``unfinished`` are runs that are old enough and were left, because they can still be resumed; ``remove_run`` removes one.
+    ``unfinished`` are runs that are old enough and were left, because they can still be resumed; ``remove_run`` removes one. Children are in neither list.
     """
 
     run_ids: tuple[str, ...]
@@ -44,7 +44,7 @@ class PruneReport:
 def prune(store: Store, *, older_than: timedelta | None, is_live: IsLive, dry_run: bool = False) -> PruneReport:
     """Remove finished runs last touched longer ago than ``older_than`` (``None``: no run), then blobs that nothing names, and vacuum.
 
-    Raises RunBusy while any run is being worked on.
+    A child goes when its parent does, whatever its own age and status. Raises RunBusy while any run is being worked on.
     """
     before = 0 if dry_run else sizes(store).disk
     limit = None if older_than is None else time.time() - older_than.total_seconds()
@@ -52,7 +52,7 @@ def prune(store: Store, *, older_than: timedelta | None, is_live: IsLive, dry_ru
     def remove(connection: sa.Connection) -> _Found:
         _lock(connection)
         _refuse_if_live(connection, is_live)
-        query = sa.select(runs.c.id, runs.c.status).order_by(runs.c.created, runs.c.id)
+        query = sa.select(runs.c.id, runs.c.status).where(runs.c.parent.is_(None)).order_by(runs.c.created, runs.c.id)
         touched = connection.execute(query.where(runs.c.updated < limit)).all() if limit is not None else []
         old = tuple(row.id for row in touched if row.status not in _UNFINISHED)
         unfinished = tuple(row.id for row in touched if row.status in _UNFINISHED)
@@ -79,15 +79,19 @@ def prune(store: Store, *, older_than: timedelta | None, is_live: IsLive, dry_ru
 
 
 def remove_run(store: Store, run_id: str, *, is_live: IsLive) -> None:
-    """Remove one run with its calls, events, tasks and scores; its blobs go with the next prune. Raises InputError and RunBusy."""
+    """Remove one run with its children, and all their calls, events, tasks and scores; their blobs go with the next prune.
+
+    Raises InputError, and RunBusy while it or one of its children is being worked on.
+    """
 
     def remove(connection: sa.Connection) -> None:
-        # Locked until the commit, so that nobody takes the run up in between.
-        query = sa.select(runs.c.id, runs.c.owner, runs.c.heartbeat).where(runs.c.id == run_id).with_for_update()
-        row = connection.execute(query).first()
-        if row is None:
+        # Locked until the commit, so that nobody takes one of them up in between. The parent first: then no child can be added any more.
+        query = sa.select(runs.c.id, runs.c.owner, runs.c.heartbeat).with_for_update()
+        own = connection.execute(query.where(runs.c.id == run_id)).all()
+        if not own:
             raise InputError(f"there is no run {run_id!r}")
-        _refuse(run_id, row.owner, row.heartbeat, is_live)
+        for row in [*own, *connection.execute(query.where(runs.c.parent == run_id).order_by(runs.c.id))]:
+            _refuse(row.id, row.owner, row.heartbeat, is_live)
         _remove_runs(connection, [run_id])
 
     store.write_now(then=remove)
@@ -132,8 +136,8 @@ def _remove_runs(connection: sa.Connection, run_ids: Sequence[str]) -> None:
     for start in range(0, len(run_ids), _CHUNK):
         chunk = run_ids[start : start + _CHUNK]
         for table in (scores, events, calls, tasks):
-            connection.execute(table.delete().where(table.c.run_id.in_(chunk)))
-        connection.execute(runs.delete().where(runs.c.id.in_(chunk)))
+            connection.execute(table.delete().where(table.c.run_id.in_(family(chunk))))
+        connection.execute(runs.delete().where(runs.c.id.in_(chunk)))  # takes the children with them
 
 
 def _unused_blobs(dialect: str) -> str:

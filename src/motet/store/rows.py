@@ -30,18 +30,23 @@ class Row(NamedTuple):
 
 def insert_rows(connection: sa.Connection, rows: Iterable[Row]) -> None:
     """Insert ``rows``, table by table in the order that foreign keys ask for. Raises StoreError for a column that is not there."""
-    by_table: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    by_table: dict[str, list[list[Any]]] = defaultdict(list)
     for row in rows:
-        by_table[row.table.name].append(row.values)
-    for name, (table, columns) in _COLUMNS.items():
-        if name not in by_table:
-            continue
-        flat = []
-        for values in by_table[name]:
-            if not values.keys() <= columns.keys():
-                raise StoreError(f"{table.name} has no column {min(values.keys() - columns.keys())!r}")
-            flat.append([values.get(column, default) for column, default in columns.items()])
-        _insert(connection, name, list(columns), flat)
+        by_table[row.table.name].append(_flat(row))
+    for name, columns in _COLUMNS.items():
+        if name in by_table:
+            _insert(connection, name, list(columns), by_table[name])
+
+
+def insert_run(connection: sa.Connection, run: Row, rest: Iterable[Row]) -> bool:
+    """Insert ``run`` and ``rest``, its other rows; nothing at all if there is a run of that id. Returns whether it is new.
+
+    Of several processes that try at once, one inserts it and the others find it.
+    """
+    new = _insert(connection, "runs", list(_COLUMNS["runs"]), [_flat(run)], skip_present=True) == 1
+    if new:
+        insert_rows(connection, rest)
+    return new
 
 
 def insert_blobs(
@@ -61,17 +66,28 @@ def _insert(
     rows: Sequence[Sequence[Any]],
     *,
     skip_present: bool = False,
-) -> None:
+) -> int:
+    """Insert ``rows`` and return how many of them are new."""
     mark = "%s" if connection.dialect.name == "postgresql" else "?"
     one = f"({', '.join([mark] * len(columns))})"
     names = ", ".join(f'"{column}"' for column in columns)
     end = " ON CONFLICT DO NOTHING" if skip_present else ""
-    start = 0
+    start = new = 0
     while start < len(rows):
         count = next(size for size in _CHUNKS if size <= len(rows) - start)
         statement = f"INSERT INTO {table} ({names}) VALUES {', '.join([one] * count)}{end}"  # noqa: S608 - names from the schema
-        connection.exec_driver_sql(statement, tuple(value for row in rows[start : start + count] for value in row))
+        flat = tuple(value for row in rows[start : start + count] for value in row)
+        new += connection.exec_driver_sql(statement, flat).rowcount
         start += count
+    return new
+
+
+def _flat(row: Row) -> list[Any]:
+    """The values of ``row`` in the order of ``_COLUMNS``."""
+    columns = _COLUMNS[row.table.name]
+    if not row.values.keys() <= columns.keys():
+        raise StoreError(f"{row.table.name} has no column {min(row.values.keys() - columns.keys())!r}")
+    return [row.values.get(column, default) for column, default in columns.items()]
 
 
 def _columns(table: sa.Table) -> dict[str, Any]:
@@ -84,7 +100,7 @@ def _columns(table: sa.Table) -> dict[str, Any]:
 
 
 # In the order that foreign keys ask for.
-_COLUMNS: dict[str, tuple[sa.Table, dict[str, Any]]] = {
-    table.name: (table, _columns(table))
+_COLUMNS: dict[str, dict[str, Any]] = {
+    table.name: _columns(table)
     for table in (schema.runs, schema.tasks, schema.calls, schema.events, schema.records, schema.scores)
 }

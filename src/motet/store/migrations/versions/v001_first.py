@@ -49,9 +49,19 @@ def upgrade() -> None:
         sa.Column("heartbeat", sa.Float(), nullable=False),
         sa.Column("fence", sa.Integer(), nullable=False),
         sa.Column("cancel", sa.Boolean(), nullable=False),
+        sa.Column("parent", sa.String(length=40), nullable=True),
+        sa.ForeignKeyConstraint(["parent"], ["runs.id"], ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name="pk_runs"),
     )
-    op.create_index("ix_runs_created", "runs", ["created"], unique=False)
+    op.create_index(
+        "ix_runs_created",
+        "runs",
+        ["created"],
+        unique=False,
+        sqlite_where=sa.text("parent IS NULL"),
+        postgresql_where=sa.text("parent IS NULL"),
+    )
+    op.create_index("ix_runs_parent", "runs", ["parent", "status"], unique=False)
     op.create_table(
         "calls",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
