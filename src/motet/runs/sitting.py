@@ -25,6 +25,7 @@ from motet.runs.events import Events, Watcher
 from motet.runs.journal import Journal
 from motet.runs.run import Core, LoadTools, ReadDeltas, Resolve, Run, spent_under
 from motet.store import schema
+from motet.store.rows import insert_run
 from motet.store.store import Fence, Row, Store, as_blob, read_blob
 from motet.system import System
 from motet.task import Failure, Result, Score, Status, Task
@@ -44,10 +45,16 @@ async def create(
     title: str,
     config: JsonValue,
     tasks: Sequence[Task],
+    run_id: str | None = None,
+    parent: str | None = None,
 ) -> str:
-    """Write a new run with its ``tasks`` and return its id. ``config`` is what is needed to run it again."""
+    """Write a new run with its ``tasks`` and return its id. ``config`` is what is needed to run it again.
+
+    A run of the given ``run_id`` that is there already is left as it is, so that several processes may try. ``parent`` is the run this is a part of.
+    """
     store.forget_blobs()
-    run_id = time.strftime("%y%m%d-", time.gmtime()) + secrets.token_hex(4)
+    named = run_id is not None
+    run_id = run_id or time.strftime("%y%m%d-", time.gmtime()) + secrets.token_hex(4)
     now = time.time()
     name, body = as_blob(config)
     blobs = {name: body}
@@ -68,6 +75,7 @@ async def create(
                 "heartbeat": 0.0,
                 "fence": 0,
                 "cancel": False,
+                "parent": parent,
             },
         )
     ]
@@ -87,7 +95,10 @@ async def create(
                 },
             )
         )
-    await store.write(rows, blobs=blobs)
+    if named:
+        await store.write(blobs=blobs, then=lambda connection: insert_run(connection, rows[0], rows[1:]))
+    else:
+        await store.write(rows, blobs=blobs)
     return run_id
 
 
