@@ -163,7 +163,7 @@ async def run_bench(
     ``tell`` hears of every cell that ends, ``started`` the bench's id. Raises InputError before anything is written.
     """
     async with open_workplace(
-        store, settings=settings, prices=_prices(plan, systems), allow_weak_sandbox=plan.allow_weak_sandbox
+        store, settings=settings, prices=plan_prices(plan, systems), allow_weak_sandbox=plan.allow_weak_sandbox
     ) as place:
         await _preflight(place, plan, systems)
         bench_id = await sittings.create(
@@ -196,7 +196,7 @@ async def resume_bench(
     try:
         plan = await read_plan(opened, bench_id)
         async with open_workplace(
-            opened, settings=settings, prices=_prices(plan, systems), allow_weak_sandbox=plan.allow_weak_sandbox
+            opened, settings=settings, prices=plan_prices(plan, systems), allow_weak_sandbox=plan.allow_weak_sandbox
         ) as place:
             await _preflight(place, plan, systems)
             await _sit_down(place, plan, bench_id, parallel=parallel, engine=engine, systems=systems, tell=tell)
@@ -334,7 +334,8 @@ def _needs(systems: Mapping[str, System]) -> Needs:
     )
 
 
-def _prices(plan: Plan, given: Sequence[System]) -> dict[str, Price]:
+def plan_prices(plan: Plan, given: Sequence[System] = ()) -> dict[str, Price]:
+    """The plan's price for every model that its systems name."""
     if plan.price is None:
         return {}
     models = _needs(build_systems(plan, given)).models

@@ -36,6 +36,7 @@ class Workplace:
     def __init__(self, store: Store, models: Models, *, allow_weak_sandbox: bool) -> None:
         self.store = store
         self.models = models
+        self.settings = models.settings
         self._allow_weak_sandbox = allow_weak_sandbox
         # What a run's first event says about this machine.
         self._facts: dict[str, JsonValue] = {
