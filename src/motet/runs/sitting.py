@@ -12,8 +12,8 @@ import contextlib
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import sqlalchemy as sa
 from pydantic import JsonValue
@@ -31,6 +31,8 @@ from motet.system import System
 from motet.task import Failure, Result, Score, Status, Task
 from motet.tools.tool import Tool
 from motet.worlds.world import World
+
+T = TypeVar("T")
 
 # Judges a result; the scope it is given holds the world as the system left it, and journals what a judge model says.
 Judge: TypeAlias = Callable[[Result, Run], Awaitable[tuple[Score, ...]]]
@@ -165,7 +167,10 @@ class Sitting:
         found = Result(status="completed")
         bug: Exception | None = None
         try:
-            found = await self._watched(system.solve(task, run=scope), budget)
+            given: object = await self.guard(system.solve(task, run=scope), budget=budget)
+            if not isinstance(given, Result):
+                raise TypeError(f"system {system.name}: solve must return a Result, and gave {type(given).__name__}")
+            found = given
             status, failure = found.status, found.error
         except BudgetExceeded as error:
             status, failure = "budget", Failure.of(error, scope=scope.scope)
@@ -201,9 +206,16 @@ class Sitting:
             raise bug
         return result
 
-    async def _watched(self, solving: Awaitable[Result], budget: Budget | None) -> Result:
-        """Await ``solving`` within the time that is left, and stop it when the sitting is told to stop."""
-        worker = asyncio.ensure_future(solving)
+    async def guard(self, work: Awaitable[T], *, budget: Budget | None = None) -> T:
+        """Await ``work`` within the time that is left, and stop it when the sitting is told to stop.
+
+        Raises BudgetExceeded when the time is up, and Cancelled or LeaseLost when the sitting was stopped.
+        """
+        if self._stop is not None:
+            if isinstance(work, Coroutine):
+                work.close()
+            raise self._stop
+        worker = asyncio.ensure_future(work)
         self._workers.add(worker)
         limits = [self._budget.seconds - self.elapsed] if self._budget.seconds is not None else []
         if budget is not None and budget.seconds is not None:
@@ -222,6 +234,8 @@ class Sitting:
             current = asyncio.current_task()
             assert current is None or not current.cancelling()
             raise self._stop from None
+        except ExceptionGroup as group:
+            raise _leading(group) from group
         finally:
             self._workers.discard(worker)
             if not worker.done():
@@ -313,7 +327,7 @@ async def begin(
     heartbeat: asyncio.Task[None] | None = None
     sitting: Sitting | None = None
     try:
-        journal, ledger, charged = await Journal.load(store, fence)
+        journal, ledger, charged = await Journal.load(store, fence, decided=assume is not None)
         last, elapsed = await store.read(lambda connection: _where_it_stands(connection, run_id))
         events = Events(store, fence, last=last)
         for watcher in watchers:
@@ -344,6 +358,24 @@ async def begin(
         # After ``finish`` the lease is free and this changes nothing; otherwise the run stays resumable, and says so at once.
         with contextlib.suppress(MotetError):
             await asyncio.shield(_leave(store, fence, elapsed=None if sitting is None else sitting.elapsed))
+
+
+def _leading(group: ExceptionGroup[Exception]) -> Exception:
+    """The failure that a group of them comes down to, as from work done side by side: a bug if there is one, else what ends the run first."""
+
+    def weight(error: Exception) -> int:
+        order = (LeaseLost, InputError, Cancelled, UnconfirmedWrite, BudgetExceeded, MotetError)
+        return next((place for place, kind in enumerate(order) if isinstance(error, kind)), -1)
+
+    return min(_members(group), key=weight)
+
+
+def _members(group: ExceptionGroup[Exception]) -> list[Exception]:
+    return [
+        member
+        for error in group.exceptions
+        for member in (_members(error) if isinstance(error, ExceptionGroup) else [error])
+    ]
 
 
 async def _leave(store: Store, fence: Fence, *, elapsed: float | None) -> None:
