@@ -27,7 +27,7 @@ TEAM = """
 import asyncio
 from pathlib import Path
 
-from motet import Configured, Message, Request, Result
+from motet import Configured, Message, Request, Result, tool
 from motet.system import Needs
 
 
@@ -57,6 +57,31 @@ class Waiter(Configured):
         again = Request(messages=(Message(role="user", content=f"{first.text} and again"),), max_tokens=50)
         second = await model.reply(again)
         return Result(status="completed", answer=second.text)
+
+
+@tool(effect="write")
+async def send(text: str) -> str:
+    "Send a text."
+    with Path("sent").open("a") as file:
+        file.write(f"{text}\\n")
+    print("sent", flush=True)
+    while not Path("go").exists():
+        await asyncio.sleep(0.01)
+    return "confirmed"
+
+
+class Sender(Configured):
+    @property
+    def name(self):
+        return "sender"
+
+    def needs(self):
+        return Needs(tools=("team:send",))
+
+    async def solve(self, task, *, run):
+        (sender,) = run.tools(["team:send"])
+        observation = await run.tool(sender, {"text": task.question})
+        return Result(status="completed", answer=observation.text)
 
 
 class Broken(Configured):

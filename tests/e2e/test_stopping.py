@@ -96,3 +96,20 @@ def test_a_budget_stops_with_the_best_answer(scripted: Desk) -> None:
     assert "budget calls: 1 of 1" in desk.run("show", "last").out
     again = desk.run("resume", run["run"], "--budget-calls", "5")
     assert (again.code, again.out) == (0, uninterrupted(desk))
+
+
+def test_a_write_that_nobody_can_confirm_needs_a_word(desk: Desk) -> None:
+    """After `kill -9` between sending and confirmation, resuming stops and shows the call; `--assume` says what to do with it."""
+    sender = ("solve", "one letter", "--system", "team:Sender", "--progress", "plain")
+    killed = desk.run_until("sent", lambda process: process.kill(), *sender)
+    assert killed.code == -signal.SIGKILL
+    assert [run["status"] for run in desk.runs()] == ["interrupted"]
+    refused = desk.run("resume", "last")
+    assert (refused.code, refused.out) == (1, "")
+    assert 'send({"text":"one letter"})' in refused.error_lines[-1]
+    assert "--assume done|redo" in refused.error_lines[-1]
+    assert [run["status"] for run in desk.runs()] == ["unconfirmed"]
+    desk.go()
+    done = desk.run("resume", "last", "--assume", "done")
+    assert done.code == 0, done.err
+    assert (desk.folder / "sent").read_text(encoding="utf-8") == "one letter\n"
