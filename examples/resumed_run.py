@@ -2,7 +2,7 @@
 
     python examples/resumed_run.py
 
-A second process is started on a task and kills itself with SIGKILL as soon as its second reply has arrived: no handler runs, nothing is
+A second process is started on a task and kills itself with SIGKILL at the end of its second step: no handler runs, nothing is
 tidied up. Then this process resumes the run. Replies are committed before they are used, so the two that were paid for come back from
 the journal, and the end is that of a run nobody disturbed.
 """
@@ -25,15 +25,12 @@ TOOLS = [f"corpus:{Path(__file__).parent / 'corpus'}"]
 
 
 def killed_halfway(model: str) -> None:
-    """Start the run, say its id, and die at the second reply."""
-    replies = 0
+    """Start the run, say its id, and die after the second step."""
 
     def watch(event: Event) -> None:
-        nonlocal replies
         if event.kind == "run.started":
             print(event.payload["run"], flush=True)
-        replies += event.kind == "model.replied"
-        if replies == 2:
+        if event.kind == "agent.step" and event.payload["step"] == 2:
             os.kill(os.getpid(), signal.SIGKILL)
 
     motet.run(QUESTION, model=model, tools=TOOLS, watchers=[watch])

@@ -53,7 +53,11 @@ def attempt(isolated: Run) -> Callable[[str], str]:
 
 
 class Processes:
-    """The machine's processes, through ``/proc``."""
+    """The machine's processes, through ``/proc``, but for those that were started before the test, such as a database server's."""
+
+    def __init__(self) -> None:
+        self._earlier: frozenset[int] = frozenset()
+        self._earlier = frozenset(self.below(os.getpid()))
 
     def below(self, pid: int) -> dict[int, str]:
         """All descendants of ``pid`` with their command lines, zombies included."""
@@ -70,7 +74,7 @@ class Processes:
         while todo:
             above = todo.pop()
             for child, parent in parents.items():
-                if parent == above:
+                if parent == above and child not in self._earlier:
                     found[child] = self.command(child)
                     todo.append(child)
         return found
