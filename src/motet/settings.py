@@ -16,6 +16,10 @@ Settings come from ``motet.toml`` in the working directory, else ``config.toml``
     [prices."lab:big"]
     prompt = 0.5                    # dollars per million tokens
     completion = 1.5
+
+    [web]                           # the `web` tools
+    provider = "brave"              # or "tavily", "searxng" (with base_url), "local" (with folder)
+    key_env = "BRAVE_API_KEY"
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ import os
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -52,11 +57,27 @@ class Provider(Value):
     max_tokens_field: str = "max_tokens"
 
 
+class Web(Value):
+    """The ``web`` tools: which service answers ``search``, and which hosts ``visit`` may reach although they are not public.
+
+    ``base_url`` is for ``searxng``, or for another address of a service; its key is sent nowhere else. ``folder`` holds the
+    saved pages of ``local``. ``allow`` lists hosts, each as ``host`` or ``host:port``.
+    """
+
+    provider: Literal["brave", "tavily", "searxng", "local"] | None = None
+    key_env: str | None = None
+    key_file: Path | None = None
+    base_url: str | None = None
+    folder: Path | None = None
+    allow: tuple[str, ...] = ()
+
+
 class Settings(Value):
     """The settings file as a value. ``source`` is where it was read from."""
 
     providers: dict[str, Provider] = Field(default_factory=dict)
     prices: dict[str, Price] = Field(default_factory=dict)
+    web: Web = Web()
     source: Path | None = None
 
 

@@ -9,12 +9,9 @@
 
 from __future__ import annotations
 
-import math
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Final
 
 import aiohttp
@@ -30,6 +27,7 @@ from motet.errors import (
     ModelThrottled,
     ModelUnavailable,
 )
+from motet.models.retry_after import retry_after
 from motet.usage import Usage
 
 SERVER_TEXT = 300  # characters of a server's own words that an error carries
@@ -165,39 +163,6 @@ class Faults:
             # An error page says nothing that a person wants to read here.
             return "" if "<html" in body[:500].lower() else self.quote(body)
         return self.quote(str(body)) if body else ""
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds that a server asks to wait, or ``None``. Reads ``retry-after-ms``, then ``Retry-After`` in seconds or as a
-    date; a date is read against the server's own ``Date``, whose clock it comes from.
-    """
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    text = headers.get("retry-after")
-    seconds = _number(text)
-    if seconds is not None or not text:
-        return seconds
-    until = _date(text)
-    if until is None:
-        return None
-    now = _date(headers.get("date") or "")
-    return max(0.0, until - (time.time() if now is None else now))
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text) if text else math.nan
-    except ValueError:
-        return None
-    return max(0.0, value) if math.isfinite(value) else None
-
-
-def _date(text: str) -> float | None:
-    try:
-        return parsedate_to_datetime(text).timestamp()
-    except (ValueError, TypeError, IndexError, OverflowError, OSError):
-        return None
 
 
 def _codes(body: object) -> str:

@@ -18,7 +18,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Final, Protocol
 from weakref import WeakKeyDictionary
 
 from motet.errors import BadReply, ModelError, ModelThrottled
@@ -30,6 +30,13 @@ REDRAWS: Final = 2
 FIRST_WAIT: Final = 0.5  # upper end of the first wait, in seconds; doubles with every attempt
 LONGEST_BACKOFF: Final = 30.0
 SPREAD: Final = 1.0  # seconds over which callers come back after a pause
+
+
+class Asked(Protocol):
+    """A failure with the server's own wish in seconds, where it has one."""
+
+    @property
+    def retry_after(self) -> float | None: ...
 
 
 class Gate:
@@ -71,7 +78,7 @@ class Gate:
         lane = self._lane()
         lane.paused_until = max(lane.paused_until, self.clock() + seconds)
 
-    def wait_after(self, error: ModelError, *, attempt: int) -> float:
+    def wait_after(self, error: Asked, *, attempt: int) -> float:
         """The seconds to wait after ``error`` ended attempt number ``attempt`` (from 1)."""
         if error.retry_after is not None:
             return error.retry_after + self._rng.uniform(0, min(error.retry_after, SPREAD))

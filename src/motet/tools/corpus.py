@@ -223,7 +223,7 @@ def _read(corpus: Corpus, name: str, start: int) -> Observation:
     size = len(document.text)
     if start >= size:
         raise ToolError(f"start {start} is past the end: {document.ref!r} has {size} characters")
-    end = _page_end(document.text, start)
+    end = page_end(document.text, start)
     head = f"{document.title} ({document.ref}), characters {start} to {end} of {size}"
     foot = f"The next page starts at start={end}." if end < size else "This is the end of the document."
     source = Source(ref=f"{document.ref}#{corpus.passage_at(document, start)}", title=document.title)
@@ -234,7 +234,7 @@ def _read(corpus: Corpus, name: str, start: int) -> Observation:
     )
 
 
-def _page_end(text: str, start: int) -> int:
+def page_end(text: str, start: int) -> int:
     """Where the page from ``start`` ends: with a paragraph, a line or a word in its last third, else after ``WINDOW``."""
     full = start + WINDOW
     if full >= len(text):

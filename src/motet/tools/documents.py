@@ -21,6 +21,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from motet.canonical import clean_text, digest
 from motet.errors import InputError, ToolError
@@ -74,7 +75,7 @@ class Folder:
 
     def read(self) -> tuple[list[Document], list[Skipped]]:
         """Read every file, in the order of their refs. Raises ToolError when a file has changed since the folder was opened."""
-        _quiet()
+        quiet()
         documents, skipped = [], list(self.skipped)
         for ref, expected in self.files.items():
             try:
@@ -90,7 +91,7 @@ class Folder:
                 raise ToolError(
                     f"documents like {ref!r} cannot be read: a library is missing or broken: {error}"
                 ) from error
-            except _Unreadable as error:
+            except Unreadable as error:
                 skipped.append(Skipped(ref, str(error)))
             except Exception as error:  # noqa: BLE001 - parsers of hostile files raise anything; one file must not stop the rest
                 skipped.append(
@@ -170,22 +171,23 @@ def _bytes(file: Path) -> bytes:
         return stream.read(MAX_BYTES + 1)
 
 
-class _Unreadable(Exception):
+class Unreadable(Exception):
     """A file without usable text; the message completes the sentence that its name begins."""
 
 
 def _document(ref: str, data: bytes) -> Document:
     title, text = READERS[Path(ref).suffix.lower()](data)
-    text = _tidy(text)
+    text = tidy(text)
     if not text:
-        raise _Unreadable("holds no text")
+        raise Unreadable("holds no text")
     if len(text) > MAX_CHARS:
-        raise _Unreadable(f"holds {len(text):,} characters of text; the limit is {MAX_CHARS:,}")
-    title = " ".join(_tidy(title).split())[:_TITLE_CHARS]
+        raise Unreadable(f"holds {len(text):,} characters of text; the limit is {MAX_CHARS:,}")
+    title = " ".join(tidy(title).split())[:_TITLE_CHARS]
     return Document(ref=ref, title=title or Path(ref).stem.replace("-", " ").replace("_", " "), text=text)
 
 
-def _tidy(text: str) -> str:
+def tidy(text: str) -> str:
+    """``text`` in NFC, with Unix line ends, and without NUL and what surrounds it."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return clean_text(unicodedata.normalize("NFC", text)).strip()
 
@@ -195,11 +197,11 @@ def _decode(data: bytes) -> str:
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        raise _Unreadable(
+        raise Unreadable(
             f"is not {encoding.removesuffix('-sig').upper()} text (byte {error.start:,}); save it as UTF-8"
         ) from None
     if "\x00" in text:
-        raise _Unreadable("is not text (it holds NUL characters)")
+        raise Unreadable("is not text (it holds NUL characters)")
     return text
 
 
@@ -234,7 +236,14 @@ def _read_html(data: bytes) -> tuple[str, str]:
     if page is None:  # most often a fragment without a page around it
         page = trafilatura.load_html(f"<html><body>{_decode(data)}</body></html>")
     if page is None:
-        raise _Unreadable("is not an HTML page")
+        raise Unreadable("is not an HTML page")
+    return page_text(page)
+
+
+def page_text(page: Any) -> tuple[str, str]:
+    """Title and text of a parsed web page (an lxml tree): its main content, or all of it where none is found."""
+    import trafilatura
+
     headings = [" ".join(heading.text_content().split()) for heading in page.iter("h1")]
     title = headings[0] if len(headings) == 1 and headings[0] else page.findtext(".//title") or ""
     text = trafilatura.extract(page, include_comments=False, include_tables=True, output_format="txt")
@@ -255,16 +264,16 @@ def _read_pdf(data: bytes) -> tuple[str, str]:
         except (DependencyError, NotImplementedError):
             opened = None
         if not opened:
-            raise _Unreadable("is encrypted")
+            raise Unreadable("is encrypted")
     pages, size = [], 0
     for page in reader.pages:
         pages.append(page.extract_text())
         size += len(pages[-1])
         if size > MAX_CHARS:
-            raise _Unreadable(f"holds more than {MAX_CHARS:,} characters of text")
+            raise Unreadable(f"holds more than {MAX_CHARS:,} characters of text")
     text = "\n\n".join(pages)
     if not text.strip():
-        raise _Unreadable("holds no text (a scan?)")
+        raise Unreadable("holds no text (a scan?)")
     declared = (reader.metadata.title if reader.metadata else None) or ""
     return declared.strip() or _first_line(text), text
 
@@ -279,7 +288,7 @@ READERS: dict[str, Callable[[bytes], tuple[str, str]]] = {
 }
 
 
-def _quiet() -> None:
+def quiet() -> None:
     """Keep the parsers' own complaints off a terminal, unless the user has set their level: ours name the file."""
     for name in ("trafilatura", "pypdf", "htmldate"):
         logger = logging.getLogger(name)
