@@ -1,0 +1,158 @@
+"""The bench report as one HTML file: tables, plots as inline SVG, no script and nothing loaded from elsewhere."""
+
+from __future__ import annotations
+
+import io
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from motet.bench.report import Report, SystemRow
+from motet.bench.scoring.statistics import Estimate
+from motet.errors import InputError
+from motet.usage import Totals
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def render_page(report: Report, *, command: str) -> str:
+    """``report`` as HTML. ``command`` is how to reproduce it. Raises InputError when the plotting library is missing."""
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(
+        files("motet.bench").joinpath("templates", "report.html").read_text(encoding="utf-8")
+    )
+    # The plots are our own drawing; texts in them were escaped by the plotting library.
+    pictures = [(title, Markup(picture)) for title, picture in _pictures(report)]  # noqa: S704
+    return template.render(
+        report=report,
+        pictures=pictures,
+        command=command,
+        percent=percent,
+        interval=interval,
+        points=points,
+        span=span,
+        money=money,
+        seconds=seconds,
+    )
+
+
+def percent(value: float | None) -> str:
+    """A rate as 41.5 %."""
+    return "–" if value is None else f"{100 * value:.1f} %"
+
+
+def points(value: float | None) -> str:
+    """A difference of rates as +3.2."""
+    return "–" if value is None else f"{100 * value:+.1f}"
+
+
+def interval(score: Estimate) -> str:
+    """A rate's interval as 33.4–50.1."""
+    return "no interval" if score.low is None or score.high is None else f"{100 * score.low:.1f}–{100 * score.high:.1f}"
+
+
+def span(score: Estimate) -> str:
+    """A difference's interval as −1.0 to +8.2."""
+    return "no interval" if score.low is None or score.high is None else f"{points(score.low)} to {points(score.high)}"
+
+
+def money(total: Totals) -> str:
+    """Dollars, as far as prices are known."""
+    if not total.calls:
+        return "–"
+    if total.unpriced >= total.calls - total.failed:
+        return "unpriced"
+    return f"${total.money:.4f}" + (" + unpriced" if total.unpriced else "")
+
+
+def seconds(value: float | None) -> str:
+    """A duration."""
+    if value is None:
+        return "–"
+    return f"{value:.1f} s" if value < 120 else f"{value / 60:.1f} min"
+
+
+def _pictures(report: Report) -> list[tuple[str, str]]:
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError:
+        raise InputError("the HTML report needs its plotting library: pip install 'motet[bench]'") from None
+
+    systems = [system for system in report.systems if system.ended]
+    if not systems:
+        return []
+    height = 0.9 + 0.4 * len(systems)
+    drawn = []
+    for title, draw in (
+        ("Score", _scores),
+        ("Difference to the first system", _differences),
+        ("Tokens and score", _cost),
+    ):
+        figure = Figure(figsize=(8, 4 if draw is _cost else height), layout="constrained")
+        axes = figure.subplots()
+        axes.spines[["top", "right"]].set_visible(False)
+        if draw(axes, systems, report.headline):
+            drawn.append((title, _svg(figure)))
+    return drawn
+
+
+def _scores(axes: Axes, systems: list[SystemRow], headline: str) -> bool:
+    for place, system in enumerate(systems):
+        _bar(axes, place, system.scores[headline], color="C0")
+        published = system.paper.get(headline)
+        if published is not None:
+            axes.plot([100 * published], [place], "d", color="C3", label=None if place else "published")
+    _label(axes, systems, f"{headline}, % (bars: 95 % interval; diamonds: published)")
+    return True
+
+
+def _differences(axes: Axes, systems: list[SystemRow], headline: str) -> bool:
+    others = [system for system in systems if system.difference is not None and system.difference.n]
+    for place, system in enumerate(others):
+        assert system.difference is not None
+        _bar(axes, place, system.difference, color="C2")
+    axes.axvline(0, color="0.6", linewidth=1)
+    _label(axes, others, f"{headline}, points more than {systems[0].label}, on the same tasks")
+    return bool(others)
+
+
+def _cost(axes: Axes, systems: list[SystemRow], headline: str) -> bool:
+    for system in systems:
+        score = system.scores[headline]
+        tokens = system.total.tokens / max(system.ended, 1)
+        if score.value is None:
+            continue
+        axes.plot([tokens], [100 * score.value], "o", label=system.label)
+        axes.annotate(system.label, (tokens, 100 * score.value), xytext=(6, 4), textcoords="offset points")
+    axes.set_xlabel("tokens per task")
+    axes.set_ylabel(f"{headline}, %")
+    axes.set_xlim(left=0)
+    return any(system.total.tokens for system in systems)
+
+
+def _bar(axes: Axes, place: int, score: Estimate, *, color: str) -> None:
+    if score.value is None:
+        return
+    if score.low is not None and score.high is not None:
+        axes.plot([100 * score.low, 100 * score.high], [place, place], color=color, linewidth=3, alpha=0.5)
+    axes.plot([100 * score.value], [place], "o", color=color)
+
+
+def _label(axes: Axes, systems: list[SystemRow], text: str) -> None:
+    axes.set_yticks(range(len(systems)), [system.label for system in systems])
+    axes.set_ylim(len(systems) - 0.5, -0.5)
+    axes.set_xlabel(text)
+
+
+def _svg(figure: object) -> str:
+    import matplotlib as mpl
+
+    buffer = io.StringIO()
+    # A fixed salt and no date: the same figures give the same file.
+    with mpl.rc_context({"svg.hashsalt": "motet", "svg.fonttype": "none"}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None})  # type: ignore[attr-defined]
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]
