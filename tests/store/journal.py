@@ -105,9 +105,9 @@ def event(run_id: str, seq: int, kind: str, payload: Mapping[str, Any], *, scope
     return Row(events, {**values, "payload": json.dumps(payload)})
 
 
-def whole_run(store: Store, run_id: str, *, updated: float | None = None) -> None:
+def whole_run(store: Store, run_id: str, *, updated: float | None = None, parent: str | None = None) -> None:
     """A finished run with something in every table: three model calls, a tool call, a superseded call, events, a score and a record."""
-    fence = start_run(store, run_id, updated=updated)
+    fence = start_run(store, run_id, updated=updated, parent=parent)
     talk = ["system: be brief", f"ask {run_id} \u2028 ünï", "and then?", "finally?"]
     for ordinal, (asked, before) in enumerate([(talk[:2], []), (talk[:3], talk[:2]), (talk[:4], talk[:3])]):
         rows, blobs = model_call(run_id, "t1", ordinal, asked, previous=before)
