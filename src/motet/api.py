@@ -13,6 +13,7 @@ from typing import Any, Literal
 import sqlalchemy as sa
 from pydantic import JsonValue
 
+from motet.canonical import clean_text
 from motet.errors import InputError
 from motet.models.model import Price
 from motet.runs import sitting as sittings
@@ -57,10 +58,11 @@ async def solve(
         raise InputError(
             f"{', '.join(sorted(config))}: configuration goes into the system when it is given as an object"
         )
+    _check_system(system)
     if isinstance(task, str):
         if not task.strip():
             raise InputError("the task is empty")
-        task = Task(question=task)
+        task = Task(question=clean_text(task))
     needs = needs_of(system)
     async with open_workplace(
         store, settings=settings, prices=_prices(system, price), allow_weak_sandbox=allow_weak_sandbox
@@ -91,6 +93,7 @@ async def resume(
     *,
     system: System | None = None,
     budget: Budget | None = None,
+    price: Price | None = None,
     assume: Literal["done", "redo"] | None = None,
     store: str | Store | None = None,
     settings: Settings | None = None,
@@ -100,9 +103,9 @@ async def resume(
     """Go on with a run from where it stood; a run that was completed gives its Result again.
 
     ``budget`` replaces the limits given at the start (what was spent stays spent). ``system`` is needed when the run was given one that cannot be
-    built from its stored configuration. ``assume`` says what became of a write that nobody can confirm.
+    built from its stored configuration. ``price`` replaces the one given at the start. ``assume`` says what became of a write that nobody can confirm.
 
-    Raises RunBusy while another process works on the run, and InputError when there is no such run.
+    Raises RunBusy while another process works on the run, and InputError when there is no such run, or no time left in its budget.
     """
     with contextlib.ExitStack() as stack:
         opened = store if isinstance(store, Store) else stack.enter_context(Store.open(store))
@@ -113,8 +116,11 @@ async def resume(
         if finished is not None:
             return finished
         system = system or _rebuild(run_id, config["system"])
+        _check_system(system)
         limits = budget or Budget.model_validate(config["budget"])
-        price = Price.model_validate(config["price"]) if config["price"] else None
+        await _check_time(opened, run_id, limits)
+        if price is None and config["price"]:
+            price = Price.model_validate(config["price"])
         async with open_workplace(
             opened,
             settings=settings,
@@ -128,7 +134,15 @@ async def resume(
 
 
 def run(task: str | Task, **options: Any) -> Result:
-    """``solve`` for code without an event loop; takes the same options."""
+    """``solve`` for code without an event loop; takes the same options. Raises InputError where a loop is running."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        raise InputError(
+            "motet.run cannot be called while an event loop runs, as in a notebook: await motet.solve(…) instead"
+        )
     return asyncio.run(solve(task, **options))
 
 
@@ -142,6 +156,24 @@ async def finished_result(store: Store, run_id: str) -> Result | None:
         return Result.model_validate_json(read_blob(connection, row.result))
 
     return await store.read(query)
+
+
+def _check_system(system: object) -> None:
+    if isinstance(system, type):
+        raise InputError(f"the system is the class {system.__name__}; give an instance of it: {system.__name__}(…)")
+    if not isinstance(system, System):
+        raise InputError(f"{type(system).__name__} is no System: it needs a name and an async solve(task, *, run)")
+
+
+async def _check_time(store: Store, run_id: str, limits: Budget) -> None:
+    """Refuse a sitting that would be over before it read back what is there already, and lose the best answer so far."""
+    worked: float = await store.read(
+        lambda connection: connection.execute(sa.select(runs.c.elapsed).where(runs.c.id == run_id)).scalar_one()
+    )
+    if limits.seconds is not None and worked >= limits.seconds:
+        raise InputError(
+            f"run {run_id} has worked for {worked:.1f} of its {limits.seconds:g} seconds; resume it with a larger budget of seconds"
+        )
 
 
 def _prices(system: System, price: Price | None) -> dict[str, Price]:

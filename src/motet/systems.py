@@ -25,9 +25,7 @@ def build(name: str, config: Mapping[str, object]) -> System:
 
     Raises InputError for an unknown name, a class that is no System, and for wrong or unknown keys, naming the nearest right one.
     """
-    if name not in SYSTEMS and ":" not in name:
-        raise InputError(f"unknown system {name!r}{nearest(name, SYSTEMS)}; your own: --system module:Class")
-    kind = _load(SYSTEMS.get(name, name))
+    kind = _find(name)
     try:
         system = kind(**config)
     except ValidationError as error:
@@ -42,9 +40,7 @@ def build(name: str, config: Mapping[str, object]) -> System:
 
 def fields(name: str) -> tuple[str, ...]:
     """The configuration keys of the system called ``name``. Raises InputError for an unknown one."""
-    if name not in SYSTEMS and ":" not in name:
-        raise InputError(f"unknown system {name!r}{nearest(name, SYSTEMS)}; your own: --system module:Class")
-    kind = _load(SYSTEMS.get(name, name))
+    kind = _find(name)
     return tuple(kind.model_fields) if isinstance(kind, type) and issubclass(kind, BaseModel) else ()
 
 
@@ -62,6 +58,17 @@ def describe(system: System) -> dict[str, JsonValue]:
     return {"name": name, "config": config}
 
 
+def _find(name: str) -> Callable[..., object]:
+    if name in SYSTEMS:
+        return _load(SYSTEMS[name])
+    module, colon, attribute = name.partition(":")
+    if not colon:
+        raise InputError(f"unknown system {name!r}{nearest(name, SYSTEMS)}; your own: --system module:Class")
+    if not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
+        raise InputError(f"unknown system {name!r}: write your own as module:Class, such as my_team.systems:Trio")
+    return _load(name)
+
+
 def _load(path: str) -> Callable[..., object]:
     module_name, _, attribute = path.partition(":")
     here = str(Path.cwd())
@@ -71,19 +78,26 @@ def _load(path: str) -> Callable[..., object]:
         sys.path.insert(0, here)
     try:
         found: object = importlib.import_module(module_name)
-        for part in attribute.split("."):
-            found = getattr(found, part)
     except ModuleNotFoundError as error:
-        if error.name is None or not module_name.startswith(error.name):
+        missing = error.name or ""
+        if module_name != missing and not module_name.startswith(f"{missing}."):
             raise InputError(
-                f"{path} cannot be loaded: it needs the module {error.name!r}, which is not installed"
+                f"{path} cannot be loaded: it needs the module {missing!r}, which is not installed"
             ) from None
-        raise InputError(f"{path} cannot be loaded: there is no module {module_name!r} here") from None
-    except AttributeError:
-        raise InputError(f"{path} cannot be loaded: {module_name} has no {attribute!r}") from None
+        raise InputError(f"{path} cannot be loaded: there is no module {missing!r} here") from None
+    except Exception as error:
+        raise InputError(
+            f"{path} cannot be loaded: importing {module_name!r} failed: {type(error).__name__}: {error}"
+        ) from error
     finally:
         if added:
             sys.path.remove(here)
+    for part in attribute.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            public = [name for name in dir(found) if not name.startswith("_")]
+            raise InputError(f"{path} cannot be loaded: {module_name} has no {part!r}{nearest(part, public)}") from None
     if not callable(found):
         raise InputError(f"{path} is no class")
     return found

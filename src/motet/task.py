@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
-from motet.canonical import digest
+from motet.canonical import clean_text, digest
 from motet.errors import MotetError
 from motet.usage import Totals
 from motet.value import Value
@@ -52,9 +52,10 @@ class Failure(Value):
     @classmethod
     def of(cls, error: BaseException, *, scope: str = "") -> Failure:
         """Describe ``error``; anything that is no MotetError is a bug and says so."""
+        message = clean_text(str(error) or repr(error))
         if isinstance(error, MotetError):
-            return cls(boundary=error.boundary, kind=error.kind, message=str(error), scope=scope)
-        return cls(boundary="bug", kind=type(error).__name__, message=str(error) or repr(error), scope=scope)
+            return cls(boundary=error.boundary, kind=error.kind, message=message, scope=scope)
+        return cls(boundary="bug", kind=type(error).__name__, message=message, scope=scope)
 
 
 class Result(Value):

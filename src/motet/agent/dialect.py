@@ -30,11 +30,14 @@ class Call(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What a reply means: the message to keep, calls to make, an answer, the wish to answer (``ready``), or a problem to be told."""
+    """What a reply means: the message to keep, calls to make, an answer (``cut`` off at ``max_tokens`` or not), the wish to answer (``ready``), or a
+    problem to be told.
+    """
 
     message: Message
     calls: tuple[Call, ...] = ()
     answer: str | None = None
+    cut: bool = False
     ready: bool = False
     problem: str | None = None
 
@@ -99,13 +102,20 @@ class NativeTools:
         """Calls if there are any, also ones that were written into the text or the reasoning; else the text is the answer."""
         written = reply.tool_calls
         text = reply.text
+        cut = reply.finish == "length"
         if not written and self._tools:
             written, text = self._calls_in_text(reply)
         if not written:
-            return Turn(reply.message, answer=reply.text.strip() or None)
+            answer = reply.text.strip()
+            if not answer:
+                return Turn(reply.message, problem=self._prompts("empty_reply"))
+            if self._tools and answer.startswith(_TAG):
+                return Turn(
+                    reply.message, problem=self._prompts("unreadable_call", known=", ".join(sorted(self._tools)))
+                )
+            return Turn(reply.message, answer=answer, cut=cut)
         calls = unique_ids(written)
         message = Message(role="assistant", content=text, tool_calls=calls)
-        cut = reply.finish == "length"
         return Turn(message, calls=tuple(self._call(call, cut=cut) for call in calls))
 
     def observed(self, results: Sequence[tuple[Call, Observation]], *, question: str) -> list[Message]:
@@ -128,7 +138,7 @@ class NativeTools:
             name = f"{call.name[:60]!r}"
             return Call(call.id, None, {}, self._prompts("unknown_tool", name=name, known=known))
         try:
-            arguments = json.loads(call.arguments)
+            arguments = read_json(call.arguments)
             problem = "" if isinstance(arguments, dict) else f"no JSON object but {type(arguments).__name__}"
         except ValueError as error:
             arguments, problem = {}, f"no valid JSON ({error})"
@@ -138,6 +148,7 @@ class NativeTools:
             schema = json.dumps(tool.parameters)
             told = self._prompts("bad_arguments", tool=tool.name, problem=problem, schema=schema)
             return Call(call.id, tool, {}, told)
+        assert isinstance(arguments, dict)
         return Call(call.id, tool, arguments)
 
     def _calls_in_text(self, reply: Reply) -> tuple[tuple[ToolCall, ...], str]:
@@ -265,6 +276,7 @@ _ANSWER: dict[str, JsonValue] = {
     "additionalProperties": False,
 }
 
+_TAG = "<tool_call>"
 _TAGGED = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
 
 
@@ -281,6 +293,19 @@ def unique_ids(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     return tuple(fixed)
 
 
+def read_json(text: str) -> JsonValue:
+    """The JSON value that ``text`` is. Raises ValueError, also for what Python's reader takes and JSON does not have, such as NaN."""
+
+    def refuse(name: str) -> JsonValue:
+        raise ValueError(f"{name} is no JSON value")
+
+    try:
+        value: JsonValue = json.loads(text, parse_constant=refuse)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return value
+
+
 def _written_calls(text: str, known: Mapping[str, Tool]) -> tuple[ToolCall, ...]:
     """Tool calls written as text: in ``<tool_call>`` tags, or a text that is nothing but one call in JSON."""
     pieces = _TAGGED.findall(text)
@@ -290,10 +315,10 @@ def _written_calls(text: str, known: Mapping[str, Tool]) -> tuple[ToolCall, ...]
     found: list[ToolCall] = []
     for piece in pieces:
         try:
-            value = json.loads(piece)
+            value = read_json(piece)
         except ValueError:
             continue
-        if not isinstance(value, dict) or value.get("name") not in known:
+        if not isinstance(value, dict) or not isinstance(value.get("name"), str) or value["name"] not in known:
             continue
         arguments = value.get("arguments", value.get("parameters"))
         written = arguments if isinstance(arguments, str) else json.dumps(arguments)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Coroutine, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from pydantic import Field, JsonValue
 
@@ -77,8 +77,10 @@ class Agent:
         )
         self.steps = 0
         self.observations: list[Observation] = []
+        self._opening = len(self.messages)
         self._answered: dict[str, Observation] = {}
         self._stuck = False
+        self._cut = False
 
     async def work(self) -> Result:
         """Take steps until there is an answer; the last step may only answer."""
@@ -89,6 +91,8 @@ class Agent:
         if answer is None:
             answer = self.run.best.answer
             details["stopped"] = "max_steps"
+        elif self._cut:
+            details["cut"] = "max_tokens"
         return Result(status="completed", answer=answer, sources=self.sources(answer or ""), details=details)
 
     async def step(self) -> str | None:
@@ -100,10 +104,13 @@ class Agent:
         turn = await self._turn(may_call=not last and not self._stuck)
         self.messages.append(turn.message)
         if turn.answer is not None:
+            self._cut = turn.cut
             self.run.keep(turn.answer, sources=self.sources(turn.answer))
         elif turn.calls:
-            results = await self._call_all(turn.calls)
-            self.messages += self.dialect.observed(results, question=self.task.question)
+            # Calls made in the last step, where none were asked for, could help no answer any more.
+            if not last:
+                results = await self._call_all(turn.calls)
+                self.messages += self.dialect.observed(results, question=self.task.question)
         else:
             problem = turn.problem or self.prompts("bad_action", problem="it was empty")
             self.messages.append(Message(role="user", content=problem))
@@ -150,7 +157,7 @@ class Agent:
             if not turn.ready or final is None:
                 return turn
         reply = await self.model.reply(final)
-        return Turn(reply.message, answer=reply.text.strip() or None)
+        return Turn(reply.message, answer=reply.text.strip() or None, cut=reply.finish == "length")
 
     async def _ask(self, *, may_call: bool, may_answer: bool) -> Turn:
         """Ask the model for its next turn, with older observations cut where the conversation does not fit its window."""
@@ -177,44 +184,62 @@ class Agent:
                 return request
 
     def _shorten(self) -> bool:
-        """Cut the oldest long observation. Returns whether there was one to cut."""
-        for index, message in enumerate(self.messages[2:-1], start=2):
-            if message.role in ("tool", "user") and len(message.content) > 400:
-                cut = self.prompts("shortened", start=message.content[:200])
-                self.messages[index] = message.model_copy(update={"content": cut})
-                self.run.emit("agent.shortened", message=index, characters=len(message.content))
-                return True
+        """Cut the oldest long observation to its start; when only the newest is left, cut that in half. Returns whether there was one to cut."""
+        newest = len(self.messages) - 1
+        for index in range(self._opening, newest + 1):
+            message = self.messages[index]
+            if message.role not in ("tool", "user") or len(message.content) <= _SHORT:
+                continue
+            if index < newest:
+                text = self.prompts("shortened", start=message.content[: _SHORT // 2])
+            else:
+                text = self.prompts("cut", text=message.content[: len(message.content) // 2])
+            self.messages[index] = message.model_copy(update={"content": text})
+            self.run.emit("agent.shortened", message=index, characters=len(message.content))
+            return True
         return False
 
     async def _call_all(self, calls: Sequence[Call]) -> list[tuple[Call, Observation]]:
         """Make the calls of one turn: side by side when all of them only read, else in the order they were written."""
         if any(call.tool is not None and call.tool.effect == "write" for call in calls):
-            observations = [await self._call(call, position=position) for position, call in enumerate(calls)]
+            made = [await self._call(call, position=position) for position, call in enumerate(calls)]
         else:
-            observations = await gather([self._call(call, position=position) for position, call in enumerate(calls)])
-        return list(zip(calls, observations, strict=True))
+            made = await gather([self._call(call, position=position) for position, call in enumerate(calls)])
+        # In the order of the calls, whichever came back first: what follows must be the same when the run is resumed.
+        self.observations += [item.observation for item in made if item.how == "called"]
+        self._stuck = all(item.how == "repeated" for item in made)
+        return [(call, item.observation) for call, item in zip(calls, made, strict=True)]
 
-    async def _call(self, call: Call, *, position: int) -> Observation:
+    async def _call(self, call: Call, *, position: int) -> _Made:
         if call.tool is None or call.problem is not None:
             assert call.problem is not None
-            return Observation(text=call.problem, error=True)
+            return _Made(Observation(text=call.problem, error=True), "refused")
         if position >= self.config.max_calls:
             text = self.prompts("too_many", tool=call.tool.name, limit=self.config.max_calls)
-            return Observation(text=text, error=True)
+            return _Made(Observation(text=text, error=True), "refused")
         key = digest({"tool": call.tool.name, "arguments": call.arguments})
         known = self._answered.get(key)
-        self._stuck = known is not None
         if known is not None:
             self.run.emit("agent.nudge", tool=call.tool.name, arguments=call.arguments)
-            return known.model_copy(update={"text": f"{known.text}\n{self.prompts('repeated')}"})
+            again = known.model_copy(update={"text": f"{known.text}\n{self.prompts('repeated')}"})
+            return _Made(again, "repeated")
         observation = await self.run.tool(call.tool, call.arguments)
-        self.observations.append(observation)
         if call.tool.effect == "write":
             # The world has changed, and what was read before may read differently now.
             self._answered.clear()
         elif not observation.error:
             self._answered[key] = observation
-        return observation
+        return _Made(observation, "called")
+
+
+class _Made(NamedTuple):
+    """What became of a call: the tool was called, its answer was known already, or it was refused."""
+
+    observation: Observation
+    how: Literal["called", "repeated", "refused"]
+
+
+_SHORT = 400  # characters; what is shorter is not worth cutting
 
 
 async def gather(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:

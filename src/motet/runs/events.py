@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from pydantic import JsonValue
 
+from motet.canonical import canonical, clean_text
 from motet.store.schema import events
 from motet.store.store import Fence, Row, Store
 from motet.value import Value
@@ -57,10 +58,10 @@ class Events:
         now = time.time()
         if stored:
             self._seq += 1
-            text = json.dumps(payload, ensure_ascii=False)
-            if len(text.encode("utf-8", "replace")) > PAYLOAD_LIMIT:
+            text = _text(payload)
+            if len(text.encode()) > PAYLOAD_LIMIT:
                 payload = shorten(payload)
-                text = json.dumps(payload)
+                text = _text(payload)
             row = {"run_id": self._fence.run_id, "seq": self._seq, "time": now, "scope": scope, "kind": kind}
             self._store.append(Row(events, {**row, "payload": text}), fence=self._fence)
         if self._watchers:
@@ -71,6 +72,14 @@ class Events:
                 watcher(event)
 
 
+def _text(payload: dict[str, JsonValue]) -> str:
+    """``payload`` as JSON that every store and browser can read."""
+    try:
+        return clean_text(json.dumps(payload, ensure_ascii=False, allow_nan=False))
+    except ValueError:
+        return canonical(payload).decode()
+
+
 def shorten(payload: dict[str, JsonValue]) -> dict[str, JsonValue]:
     """``payload`` with every long text cut and every nested value that is too big named by its size."""
     room = max(PAYLOAD_LIMIT // (8 * max(len(payload), 1)), 40)
@@ -79,7 +88,7 @@ def shorten(payload: dict[str, JsonValue]) -> dict[str, JsonValue]:
         if isinstance(value, str):
             short[key] = value if len(value) <= room else f"{value[:room]}… ({len(value):,} characters)"
         elif isinstance(value, list | dict):
-            size = len(json.dumps(value))
+            size = len(json.dumps(value, ensure_ascii=False))
             short[key] = value if size <= room else f"({size:,} characters of JSON)"
         else:
             short[key] = value
