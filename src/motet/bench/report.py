@@ -183,13 +183,8 @@ def _read(
     for run_id, scorer, value in connection.execute(verdicts.where(below)):
         judged[run_id][scorer] = value
     spent, tokens = _spent(connection, bench_id)
-    clusters = dict(
-        connection.execute(
-            sa.select(tasks.c.run_id, tasks.c.cluster).join(runs, runs.c.id == tasks.c.run_id).where(below)
-        )
-        .tuples()
-        .all()
-    )
+    grouped = sa.select(tasks.c.run_id, tasks.c.cluster).join(runs, runs.c.id == tasks.c.run_id).where(below)
+    clusters = {row.run_id: row.cluster for row in connection.execute(grouped)}
     cells = {cell.run_id(bench_id): cell for cell in plan.cells()}
     ended = sa.select(runs.c.id, runs.c.status, runs.c.result, runs.c.elapsed).where(below, runs.c.status != "running")
     rows = []
