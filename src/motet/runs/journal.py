@@ -256,7 +256,7 @@ class Journal:
             if value is None:
                 names.append(None)
                 continue
-            data = canonical(value)
+            data = _exactly(value)
             names.append(digest_bytes(data))
             blobs[digest_bytes(data)] = data
         row = {
@@ -269,7 +269,7 @@ class Journal:
 
     async def confirm(self, place: Place, reply: Json, *, seconds: float) -> None:
         """Turn the sent write at ``place`` into a done one."""
-        data = canonical(reply)
+        data = _exactly(reply)
         name = digest_bytes(data)
 
         def done(connection: sa.Connection) -> None:
@@ -330,6 +330,16 @@ _DEFAULTS: dict[str, Any] = {
     "lost": "[]",
     "seconds": 0.0,
 }
+
+
+def _exactly(value: Json) -> bytes:
+    """``value`` as JSON that is read back as it was. Canonical JSON would sort its keys, turn 1.0 into 1 and write large integers otherwise; and a
+    resumed run that is told the same in other words goes another way.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def _message_bytes(message: Message) -> bytes:
