@@ -1,4 +1,4 @@
-"""Tools by name: ``corpus:FOLDER``, ``python``, ``module:function``.
+"""Tools by name: ``corpus:FOLDER``, ``python``, ``web`` (``web:search``, ``web:visit``), ``module:function``.
 
 ``module:name`` may be a function with type annotations, a Tool, a list of Tools, a class of Tool without arguments, or a
 function that takes nothing and is annotated to return a Tool or several. Modules in the working directory can be imported,
@@ -16,15 +16,19 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, get_args, get_type_hints
 
 from motet.errors import InputError
-from motet.settings import nearest
+from motet.settings import Settings, load_settings, nearest
 from motet.tools.function import NAME, FunctionTool
 from motet.tools.tool import Tool
 
-_FORMS = ("corpus:FOLDER", "python", "module:function")
+_FORMS = ("corpus:FOLDER", "python", "web", "module:function")
 
 
-def load_tools(specs: Sequence[str | Tool], *, allow_weak_sandbox: bool = False) -> tuple[Tool, ...]:
+def load_tools(
+    specs: Sequence[str | Tool], *, allow_weak_sandbox: bool = False, settings: Settings | None = None
+) -> tuple[Tool, ...]:
     """The tools that ``specs`` name, in their order; made anew at each call, so that agents share none.
+
+    ``settings`` configure the web tools; without them the settings file is read.
 
     Raises InputError for an unknown name, a module or folder that is not there, and for two tools of one name.
     """
@@ -34,7 +38,7 @@ def load_tools(specs: Sequence[str | Tool], *, allow_weak_sandbox: bool = False)
     origins: dict[str, str] = {}
     for wanted in specs:
         origin = wanted if isinstance(wanted, str) else repr(wanted)
-        for loaded in _load(wanted, allow_weak_sandbox=allow_weak_sandbox):
+        for loaded in _load(wanted, allow_weak_sandbox=allow_weak_sandbox, settings=settings):
             if not NAME.fullmatch(loaded.name):
                 raise InputError(
                     f"tool {origin!r}: its name {loaded.name!r} is not valid; use 1 to 64 of a-z, A-Z, 0-9, _ and -"
@@ -49,7 +53,7 @@ def load_tools(specs: Sequence[str | Tool], *, allow_weak_sandbox: bool = False)
     return tuple(tools)
 
 
-def _load(wanted: str | Tool, *, allow_weak_sandbox: bool) -> Sequence[Tool]:
+def _load(wanted: str | Tool, *, allow_weak_sandbox: bool, settings: Settings | None) -> Sequence[Tool]:
     if not isinstance(wanted, str):
         return _as_tools(wanted, origin=repr(wanted))
     kind, colon, rest = wanted.strip().partition(":")
@@ -63,9 +67,13 @@ def _load(wanted: str | Tool, *, allow_weak_sandbox: bool) -> Sequence[Tool]:
         from motet.tools.python import python_tool
 
         return [python_tool(allow_weak=allow_weak_sandbox)]
+    if kind == "web" and (rest or not colon):
+        from motet.tools.web.tools import web_tools
+
+        return web_tools((settings or load_settings()).web, part=rest)
     if colon and kind and rest:
         return _as_tools(_import(kind, rest, origin=wanted), origin=wanted)
-    close = nearest(kind, ("corpus", "python"))
+    close = nearest(kind, ("corpus", "python", "web"))
     hint = close if close.startswith("; did you mean") else ""
     raise InputError(f"unknown tool {wanted!r}{hint}; known: {', '.join(_FORMS)}")
 

@@ -1,0 +1,1 @@
+"""Who answers ``search``: three services over HTTP, and a folder of saved pages."""
