@@ -43,14 +43,10 @@ class WorkBenchWorld:
         if dialect not in get_args(Dialect):
             raise InputError(f"WorkBench has no dialect {dialect!r}{nearest(str(dialect), get_args(Dialect))}")
         self.dialect = dialect
+        self.version = f"{dialect}-{tools_version()}"
         self._pristine = pristine(dialect, folder=folder)
         self.state = self._pristine.copy()
         self.writes: list[Write] = []
-
-    @property
-    def version(self) -> str:
-        """The dialect and a hash of the tools' sources."""
-        return f"{self.dialect}-{tools_version()}"
 
     def tools(self) -> tuple[Tool, ...]:
         """All 27 tools, at work on this world."""
@@ -98,8 +94,17 @@ class WorkBenchTool:
         self._entry = entry
         self._world = world
 
+    @property
+    def upstream_name(self) -> str:
+        """The benchmark's name for it, with a dot."""
+        return self._entry.name
+
     async def __call__(self, arguments: Mapping[str, JsonValue], *, key: str) -> Observation:
         """Do the work. What is written carries the fingerprint that it led to."""
+        return self.call(arguments)
+
+    def call(self, arguments: Mapping[str, JsonValue]) -> Observation:
+        """The same without waiting: nothing here does."""
         world, entry = self._world, self._entry
         given = {
             name: clean_text(value) if isinstance(value, str) else value
