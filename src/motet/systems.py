@@ -60,16 +60,17 @@ def describe(system: System) -> dict[str, JsonValue]:
 
 def _find(name: str) -> Callable[..., object]:
     if name in SYSTEMS:
-        return _load(SYSTEMS[name])
+        return load_object(SYSTEMS[name])
     module, colon, attribute = name.partition(":")
     if not colon:
         raise InputError(f"unknown system {name!r}{nearest(name, SYSTEMS)}; your own: --system module:Class")
     if not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
         raise InputError(f"unknown system {name!r}: write your own as module:Class, such as my_team.systems:Trio")
-    return _load(name)
+    return load_object(name)
 
 
-def _load(path: str) -> Callable[..., object]:
+def load_object(path: str) -> Callable[..., object]:
+    """What ``module:name`` stands for, with modules of the working directory importable. Raises InputError."""
     module_name, _, attribute = path.partition(":")
     here = str(Path.cwd())
     added = here not in sys.path

@@ -6,7 +6,6 @@ that any process can take one up where another left it.
 
 from __future__ import annotations
 
-import importlib
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -19,7 +18,7 @@ from motet.models.model import Price
 from motet.runs.budget import Budget
 from motet.settings import explain, nearest
 from motet.system import System
-from motet.systems import build, describe
+from motet.systems import build, describe, load_object
 from motet.value import Value
 from motet.version import __version__
 
@@ -90,11 +89,7 @@ def open_benchmark(name: str, options: Mapping[str, object]) -> Benchmark:
     if name not in BENCHMARKS and ":" not in name:
         raise InputError(f"unknown benchmark {name!r}{nearest(name, BENCHMARKS)}; your own: module:Class")
     path = BENCHMARKS.get(name, name)
-    module, _, attribute = path.partition(":")
-    try:
-        kind: Any = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise InputError(f"benchmark {path} cannot be loaded: {error}") from None
+    kind: Any = load_object(path)
     try:
         made = kind(**options)
     except ValidationError as error:

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from motet.cli import compare, doctor, models, resume, runs, show, solve, store
+from motet.cli import bench, compare, doctor, models, resume, runs, show, solve, store
 from motet.cli.terminal import clean, prepare, say
 from motet.version import __version__
 
@@ -55,6 +55,7 @@ def root(
 
 
 app.command("solve")(solve.solve)
+app.command("bench")(bench.bench)
 app.command("resume")(resume.resume)
 app.add_typer(runs.app, name="runs", short_help="List runs; remove some; stop one.")
 app.command("show")(show.show)

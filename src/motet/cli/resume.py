@@ -42,6 +42,7 @@ def resume(
     from motet.api import resume as work
     from motet.cli.given import budget_from
     from motet.cli.sit import sit
+    from motet.errors import InputError
     from motet.runs.budget import Budget
     from motet.runs.sitting import read_config
     from motet.store.queries import resolve_run
@@ -49,6 +50,17 @@ def resume(
 
     with Store.open(store) as opened:
         row = resolve_run(opened, run)
+        hint = f" --store {opened.name}" if store else ""
+        if row.parent is not None:
+            raise InputError(
+                f"run {row.id} is a cell of bench {row.parent}; resume that: motet resume {row.parent}{hint}"
+            )
+        if row.kind == "bench":
+            from motet.bench.runner import read_plan
+            from motet.cli.benchwork import Work
+
+            plan = asyncio.run(read_plan(opened, row.id))
+            return Work(opened, mode=progress, as_json=as_json, hint=hint).resume(row.id, plan)
         config, _ = asyncio.run(read_config(opened, row.id))
         limits = config.get("budget") if isinstance(config, dict) else None
         base = Budget.model_validate(limits) if limits else None
@@ -64,5 +76,5 @@ def resume(
             models=models,
             title=" · ".join([row.system, *models]),
             run_id=row.id,
-            hint=f" --store {opened.name}" if store else "",
+            hint=hint,
         )

@@ -48,6 +48,10 @@ def show(
 
     with Store.open(store) as opened:
         row = resolve_run(opened, run)
+        if row.kind == "bench":
+            from motet.cli.benchwork import show_bench
+
+            return show_bench(opened, row.id, as_json=as_json)
         made = call_list(opened, row.id) if calls or call is not None else []
         if call is not None:
             one = find_call(made, call, run_id=row.id)

@@ -10,8 +10,8 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from motet.cli.modes import Mode
 from motet.cli.progress import Progress, open_progress
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from motet.runs.events import Watcher
     from motet.runs.run import ReadDeltas
     from motet.task import Result
+
+T = TypeVar("T")
 
 DONE, FAILED, BAD_INPUT, BUDGET, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -88,27 +90,38 @@ def sit(
 
 
 def conduct(work: Work, *, store: Store, progress: Progress) -> Result | None:
-    """Do ``work`` in an event loop of its own, with progress; ``None`` when a signal stopped it.
-
-    The first SIGINT or SIGTERM cancels the work, which leaves the run to be resumed; the second one ends the process at once.
-    """
-    stop = _Stop()
+    """Do ``work`` in an event loop of its own, with progress; ``None`` when a signal stopped it."""
 
     async def main() -> Result:
-        stop.watch(asyncio.get_running_loop(), asyncio.current_task())
         reads = progress.delta if progress.reads_deltas else None
         return await work(store=store, watchers=[progress.event], read_deltas=reads)
 
-    with kept_output(), stop.handling():
+    with kept_output():
         progress.start()
         try:
-            return asyncio.run(main())
+            return interruptible(main)
+        finally:
+            progress.stop()
+
+
+def interruptible(main: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
+    """Do ``main`` in an event loop of its own; ``None`` when a signal stopped it.
+
+    The first SIGINT or SIGTERM cancels the work, which leaves its run to be resumed; the second one ends the process at once.
+    """
+    stop = _Stop()
+
+    async def watched() -> T:
+        stop.watch(asyncio.get_running_loop(), asyncio.current_task())
+        return await main()
+
+    with stop.handling():
+        try:
+            return asyncio.run(watched())
         except asyncio.CancelledError:
             if not stop.asked:
                 raise
             return None
-        finally:
-            progress.stop()
 
 
 class _Stop:
@@ -117,9 +130,9 @@ class _Stop:
     def __init__(self) -> None:
         self.asked = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[Result] | None = None
+        self._task: asyncio.Task[Any] | None = None
 
-    def watch(self, loop: asyncio.AbstractEventLoop, task: asyncio.Task[Result] | None) -> None:
+    def watch(self, loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any] | None) -> None:
         """Cancel ``task`` when asked, and at once if that was already."""
         self._loop, self._task = loop, task
         if self.asked and task is not None:

@@ -1,0 +1,149 @@
+"""``motet bench``: every system on the same tasks."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from motet.cli.modes import Mode
+from motet.cli.options import (
+    CallsOption,
+    JsonOption,
+    MoneyOption,
+    ProgressOption,
+    SecondsOption,
+    StoreOption,
+    TokensOption,
+)
+
+
+class EngineName(StrEnum):
+    """Where cells are worked."""
+
+    local = "local"
+    ray = "ray"
+
+
+def bench(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A benchmark, or your own module:Class.")],
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FILE]...", help="Recorded runs to judge again, with --replay.")
+    ] = None,
+    systems: Annotated[
+        list[str] | None, typer.Option("--systems", metavar="A,B", help="The systems to compare (default: react).")
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", metavar="NAME", help="The model of every system.")] = None,
+    tools: Annotated[
+        list[str] | None, typer.Option("--tools", metavar="A,B", help="Tools beside those of the benchmark.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-c", "--set", metavar="[SYSTEM.]KEY=VALUE", help="A key of one system, or of every system that has it."
+        ),
+    ] = None,
+    subset: Annotated[
+        str | None, typer.Option("--subset", metavar="NAME", help="A named part of the benchmark.")
+    ] = None,
+    dialect: Annotated[str | None, typer.Option("--dialect", metavar="NAME", help="An edition of its rules.")] = None,
+    options: Annotated[
+        list[str] | None, typer.Option("-b", metavar="KEY=VALUE", help="Any other option of the benchmark.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="The first N tasks.")] = None,
+    sample: Annotated[int | None, typer.Option("--sample", metavar="K", help="K tasks, chosen by the seed.")] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of the sample and of the intervals.")] = 0,
+    epochs: Annotated[int, typer.Option("--epochs", metavar="E", min=1, help="How often each task is done.")] = 1,
+    parallel: Annotated[int, typer.Option("--parallel", metavar="N", min=1, help="Tasks at a time, per process.")] = 8,
+    engine: Annotated[
+        EngineName, typer.Option("--engine", help="This process, or the processes of Ray.")
+    ] = EngineName.local,
+    workers: Annotated[int, typer.Option("--workers", metavar="N", min=1, help="Processes of the Ray engine.")] = 2,
+    ray_address: Annotated[
+        str | None, typer.Option("--ray-address", metavar="HOST:PORT", help="A Ray cluster that is running already.")
+    ] = None,
+    budget_tokens: TokensOption = None,
+    budget_money: MoneyOption = None,
+    budget_calls: CallsOption = None,
+    budget_seconds: SecondsOption = None,
+    total_tokens: Annotated[
+        int | None, typer.Option("--total-tokens", metavar="N", min=1, help="For the whole bench.")
+    ] = None,
+    total_money: Annotated[
+        float | None, typer.Option("--total-money", metavar="DOLLARS", help="For the whole bench.")
+    ] = None,
+    price: Annotated[
+        str | None,
+        typer.Option("--price", metavar="IN,OUT", help="Dollars per million tokens, where no price is known."),
+    ] = None,
+    allow_weak_sandbox: Annotated[
+        bool, typer.Option("--allow-weak-sandbox", help="Let code run without namespaces.")
+    ] = False,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Judge recorded runs from FILEs instead of running anything.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what to expect, and run nothing.")] = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write the report with plots there.")
+    ] = None,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+    progress: ProgressOption = Mode.auto,
+) -> int:
+    """Run systems on a benchmark and compare them. The report goes to standard output; --budget-… holds for each task.
+
+    \b
+    Examples:
+      motet bench workbench --systems noop --subset paper130
+      motet bench workbench --systems react,noop --model openai:gpt-4o-mini --sample 60 --html report.html
+      motet bench workbench --replay results/*.csv
+      motet bench workbench --systems react --model embedded --limit 5 --dry-run
+
+    A bench that was interrupted goes on with: motet resume RUN
+    """
+    from motet.bench.plan import Plan, label_systems, open_benchmark, pick
+    from motet.cli.benchwork import Work, benchmark_options, built_systems, forecast_report, replay_report
+    from motet.cli.given import budget_from, split_names
+    from motet.errors import InputError
+    from motet.models.prices import parse_price
+    from motet.runs.budget import Budget
+    from motet.store.store import Store
+
+    benchmark_values = benchmark_options(subset=subset, dialect=dialect, others=options or ())
+    if replay != bool(files):
+        raise InputError("--replay takes the files of recorded runs, and files are only taken with --replay")
+    if files:
+        return replay_report(name, benchmark_values, files, as_json=as_json)
+    benchmark = open_benchmark(name, benchmark_values)
+    built = built_systems(
+        split_names(systems or ["react"]), model=model, tools=split_names(tools or []), settings=settings or ()
+    )
+    plan = Plan(
+        benchmark=name,
+        options=benchmark_values,
+        benchmark_version=benchmark.version,
+        systems=label_systems(built),
+        tasks=pick([task.id for task in benchmark.tasks()], limit=limit, sample=sample, seed=seed),
+        epochs=epochs,
+        seed=seed,
+        budget=budget_from(tokens=budget_tokens, money=budget_money, calls=budget_calls, seconds=budget_seconds)
+        or Budget(),
+        total=budget_from(tokens=total_tokens, money=total_money, calls=None, seconds=None) or Budget(),
+        price=parse_price(price) if price else None,
+        allow_weak_sandbox=allow_weak_sandbox,
+    )
+    with Store.open(store) as opened:
+        if dry_run:
+            return forecast_report(opened, plan, as_json=as_json)
+        work = Work(
+            opened,
+            mode=progress,
+            as_json=as_json,
+            html=html,
+            parallel=parallel,
+            ray=(workers, ray_address) if engine is EngineName.ray else None,
+            hint=f" --store {opened.name}" if store else "",
+        )
+        return work.run(plan)
