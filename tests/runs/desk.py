@@ -75,6 +75,12 @@ def echo(request: Request) -> str:
     return f"echo {request.messages[-1].content}"
 
 
+def in_turn(answers: Sequence[Answer]) -> Callable[[Request], Answer]:
+    """Says ``answers`` one after the other."""
+    script = iter(answers)
+    return lambda _request: next(script)
+
+
 def ask(text: str, *, max_tokens: int = 100) -> Request:
     """A request of one message."""
     return Request(messages=(Message(role="user", content=text),), max_tokens=max_tokens)
