@@ -8,6 +8,7 @@ and the cells it had in hand go on from their own journals, since each is a run 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections import Counter
 from contextlib import AsyncExitStack
@@ -106,6 +107,8 @@ class RayEngine:
             # Ray's own processes must not inherit a proxy or phone home; its dashboard is not ours to start.
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+            logging.getLogger("ray").setLevel(logging.ERROR)
+            # In a thread: it takes seconds, and there Ray leaves the process's signal handlers alone.
             options: dict[str, Any] = {"address": self._address} if self._address else {"num_cpus": self._workers}
             await asyncio.to_thread(
                 ray.init, **options, include_dashboard=False, log_to_driver=False, configure_logging=False
