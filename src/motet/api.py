@@ -28,6 +28,8 @@ from motet.system import System
 from motet.systems import build, describe
 from motet.task import Result, Task
 from motet.version import __version__
+from motet.worlds.load import open_world
+from motet.worlds.world import World
 
 FORMAT = 1  # of a run's stored config
 
@@ -36,6 +38,7 @@ async def solve(
     task: str | Task,
     *,
     system: str | System = "react",
+    world: str | World | None = None,
     budget: Budget | None = None,
     store: str | Store | None = None,
     settings: Settings | None = None,
@@ -47,8 +50,8 @@ async def solve(
 ) -> Result:
     """Solve ``task`` with ``system`` and return the Result; the whole run is kept in the store.
 
-    ``system`` is a System, or the name of one with its configuration as further keywords (``model="embedded"``, ``tools=["python"]``). ``price`` is for
-    models that no price is known for. ``watchers`` hear every event, ``read_deltas`` every piece of text that models stream.
+    ``system`` is a System, or the name of one with its configuration as further keywords (``model="embedded"``, ``tools=["python"]``). ``world`` is the World
+    that it works in, or a ``module:Class`` that makes one. ``price`` is for models that no price is known for. ``watchers`` hear every event, ``read_deltas`` every piece of text that models stream.
 
     Raises InputError for bad input, before anything is written; bugs raise too. Models, tools and budgets that fail end in a Result that says so.
     """
@@ -64,6 +67,7 @@ async def solve(
             raise InputError("the task is empty")
         task = Task(question=clean_text(task))
     needs = needs_of(system)
+    given = open_world(world)
     async with open_workplace(
         store, settings=settings, prices=_prices(system, price), allow_weak_sandbox=allow_weak_sandbox
     ) as place:
@@ -71,6 +75,7 @@ async def solve(
         written: dict[str, JsonValue] = {
             "format": FORMAT,
             "system": describe(system),
+            "world": {"name": world if isinstance(world, str) else None, "given": world is not None},
             "budget": (budget or Budget()).model_dump(mode="json", exclude_none=True),
             "price": price.model_dump(mode="json") if price else None,
             "allow_weak_sandbox": allow_weak_sandbox,
@@ -85,13 +90,16 @@ async def solve(
             config=written,
             tasks=[task],
         )
-        return await place.sit(run_id, system, task, budget=budget, watchers=watchers, read_deltas=read_deltas)
+        return await place.sit(
+            run_id, system, task, world=given, budget=budget, watchers=watchers, read_deltas=read_deltas
+        )
 
 
 async def resume(
     run_id: str,
     *,
     system: System | None = None,
+    world: World | None = None,
     budget: Budget | None = None,
     price: Price | None = None,
     assume: Literal["done", "redo"] | None = None,
@@ -102,8 +110,8 @@ async def resume(
 ) -> Result:
     """Go on with a run from where it stood; a run that was completed gives its Result again.
 
-    ``budget`` replaces the limits given at the start (what was spent stays spent). ``system`` is needed when the run was given one that cannot be
-    built from its stored configuration. ``price`` replaces the one given at the start. ``assume`` says what became of a write that nobody can confirm.
+    ``budget`` replaces the limits given at the start (what was spent stays spent). ``system`` and ``world`` are needed when the run was given
+    objects that cannot be made again from its stored configuration. ``price`` replaces the one given at the start. ``assume`` says what became of a write that nobody can confirm.
 
     Raises RunBusy while another process works on the run, and InputError when there is no such run, or no time left in its budget.
     """
@@ -116,6 +124,7 @@ async def resume(
         if finished is not None:
             return finished
         system = system or _rebuild(run_id, config["system"])
+        world = world or _world_again(run_id, config["world"])
         _check_system(system)
         limits = budget or Budget.model_validate(config["budget"])
         await _check_time(opened, run_id, limits)
@@ -129,7 +138,14 @@ async def resume(
         ) as place:
             await place.preflight(needs_of(system), budget=limits)
             return await place.sit(
-                run_id, system, tasks[0], budget=limits, watchers=watchers, read_deltas=read_deltas, assume=assume
+                run_id,
+                system,
+                tasks[0],
+                world=world,
+                budget=limits,
+                watchers=watchers,
+                read_deltas=read_deltas,
+                assume=assume,
             )
 
 
@@ -189,3 +205,12 @@ def _rebuild(run_id: str, written: JsonValue) -> System:
             f"run {run_id} was given its system as a Python object; resume it from Python: motet.resume({run_id!r}, system=…)"
         )
     return build(str(written["name"]), config)
+
+
+def _world_again(run_id: str, written: JsonValue) -> World | None:
+    assert isinstance(written, dict)
+    if written["given"] and written["name"] is None:
+        raise InputError(
+            f"run {run_id} was given its world as a Python object; resume it from Python: motet.resume({run_id!r}, world=…)"
+        )
+    return open_world(str(written["name"])) if written["given"] else None

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from motet.errors import InputError
+from motet.load import load_object
 from motet.settings import explain, nearest
 from motet.system import System
 
@@ -67,38 +65,3 @@ def _find(name: str) -> Callable[..., object]:
     if not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
         raise InputError(f"unknown system {name!r}: write your own as module:Class, such as my_team.systems:Trio")
     return load_object(name)
-
-
-def load_object(path: str) -> Callable[..., object]:
-    """What ``module:name`` stands for, with modules of the working directory importable. Raises InputError."""
-    module_name, _, attribute = path.partition(":")
-    here = str(Path.cwd())
-    added = here not in sys.path
-    if added:
-        # A user's own module is found where the command is run, as with ``python -m``.
-        sys.path.insert(0, here)
-    try:
-        found: object = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        missing = error.name or ""
-        if module_name != missing and not module_name.startswith(f"{missing}."):
-            raise InputError(
-                f"{path} cannot be loaded: it needs the module {missing!r}, which is not installed"
-            ) from None
-        raise InputError(f"{path} cannot be loaded: there is no module {missing!r} here") from None
-    except Exception as error:
-        raise InputError(
-            f"{path} cannot be loaded: importing {module_name!r} failed: {type(error).__name__}: {error}"
-        ) from error
-    finally:
-        if added:
-            sys.path.remove(here)
-    for part in attribute.split("."):
-        try:
-            found = getattr(found, part)
-        except AttributeError:
-            public = [name for name in dir(found) if not name.startswith("_")]
-            raise InputError(f"{path} cannot be loaded: {module_name} has no {part!r}{nearest(part, public)}") from None
-    if not callable(found):
-        raise InputError(f"{path} is no class")
-    return found

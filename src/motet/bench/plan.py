@@ -14,11 +14,12 @@ from pydantic import Field, JsonValue, ValidationError
 
 from motet.bench.benchmark import Benchmark
 from motet.errors import InputError
+from motet.load import load_object
 from motet.models.model import Price
 from motet.runs.budget import Budget
 from motet.settings import explain, nearest
 from motet.system import System
-from motet.systems import build, describe, load_object
+from motet.systems import build, describe
 from motet.value import Value
 from motet.version import __version__
 

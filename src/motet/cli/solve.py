@@ -32,6 +32,9 @@ def solve(
         list[str] | None,
         typer.Option("--tools", metavar="A,B", help="Tools: corpus:FOLDER, python, module:function. May be repeated."),
     ] = None,
+    world: Annotated[
+        str | None, typer.Option("--world", metavar="MODULE:CLASS", help="The world that the system works in.")
+    ] = None,
     max_steps: Annotated[int | None, typer.Option("--max-steps", metavar="N", help="Steps of an agent.")] = None,
     max_tokens: Annotated[int | None, typer.Option("--max-tokens", metavar="N", help="Tokens of one reply.")] = None,
     seed: Annotated[
@@ -104,6 +107,7 @@ def solve(
             lambda **onlookers: work(
                 question,
                 system=built,
+                world=world,
                 budget=budget,
                 price=given_price,
                 allow_weak_sandbox=allow_weak_sandbox,

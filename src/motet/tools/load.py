@@ -7,15 +7,13 @@ as ``python -m`` does.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import inspect
-import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, get_args, get_type_hints
 
 from motet.errors import InputError
+from motet.load import working_directory
 from motet.settings import Settings, load_settings, nearest
 from motet.tools.function import NAME, FunctionTool
 from motet.tools.tool import Tool
@@ -85,7 +83,7 @@ def _import(module_name: str, path: str, *, origin: str) -> object:
         raise InputError(f"tool {origin!r}: name the module, not its file: {dotted}:{path}")
     if not all(part.isidentifier() for part in module_name.split(".")):
         raise InputError(f"tool {origin!r}: {module_name!r} is not a module's name; known: {', '.join(_FORMS)}")
-    with _working_directory():
+    with working_directory():
         try:
             found: object = importlib.import_module(module_name)
         except ModuleNotFoundError as error:
@@ -109,22 +107,6 @@ def _import(module_name: str, path: str, *, origin: str) -> object:
             public = [known for known in dir(found) if not known.startswith("_")]
             raise InputError(f"tool {origin!r}: {module_name!r} has no {name!r}{nearest(name, public)}") from None
     return found
-
-
-@contextlib.contextmanager
-def _working_directory() -> Iterator[None]:
-    """The working directory first on the import path, as under ``python -m``, and off it again."""
-    here = os.getcwd()
-    known = here in sys.path or "" in sys.path
-    if not known:
-        sys.path.insert(0, here)
-        importlib.invalidate_caches()
-    try:
-        yield
-    finally:
-        if not known:
-            with contextlib.suppress(ValueError):
-                sys.path.remove(here)
 
 
 def _as_tools(found: object, *, origin: str) -> Sequence[Tool]:
