@@ -7,6 +7,7 @@ more memory. It gets the bytes on standard input and answers with JSON; of the e
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import subprocess
@@ -17,6 +18,7 @@ import anyio
 from anyio.lowlevel import RunVar
 
 from motet.errors import ToolError
+from motet.tools.threads import threads
 
 SECONDS: Final = 30.0
 MEMORY: Final = 2 << 30  # bytes of address space
@@ -33,16 +35,47 @@ async def read_pdf(body: bytes, *, seconds: float = SECONDS) -> tuple[str, str]:
         places = anyio.CapacityLimiter(AT_ONCE)
         _places.set(places)
     async with places:
-        with anyio.move_on_after(seconds):
-            done = await anyio.run_process(
-                [sys.executable, "-P", "-m", __name__],  # -P: a module in the working directory is not meant
-                input=body,
-                check=False,
-                stderr=subprocess.DEVNULL,
-                env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
-            )
-            return _answer(done.stdout)
-    raise ToolError(f"is a PDF that cannot be read within {seconds:g} s")
+        reader = _Reader()
+        try:
+            out = await threads().run(functools.partial(reader.run, body, seconds))
+        finally:
+            reader.stop()
+    if out is None:
+        raise ToolError(f"is a PDF that cannot be read within {seconds:g} s")
+    return _answer(out)
+
+
+class _Reader:
+    """One process, run and reaped in a thread, and ended from any other."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stopped = False
+
+    def run(self, body: bytes, seconds: float) -> bytes | None:
+        """What the process answers to ``body``; ``None`` when its time is over."""
+        with subprocess.Popen(  # noqa: S603 - this interpreter, with this module
+            [sys.executable, "-P", "-m", __name__],  # -P: a module in the working directory is not meant
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+        ) as process:
+            self._process = process
+            try:
+                if self._stopped:
+                    return None
+                return process.communicate(body, timeout=seconds)[0]
+            except subprocess.TimeoutExpired:
+                return None
+            finally:
+                process.kill()
+
+    def stop(self) -> None:
+        """End the process if it still runs; ``run`` then returns."""
+        self._stopped = True
+        if self._process is not None:
+            self._process.kill()
 
 
 def _answer(out: bytes) -> tuple[str, str]:
