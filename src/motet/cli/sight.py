@@ -17,7 +17,7 @@ from motet.runs.lease import shown_status
 from motet.runs.ledger import Ledger, Line
 from motet.runs.run import spent_under
 from motet.runs.sitting import read_config
-from motet.store.queries import EventRow, RunRow, event_list
+from motet.store.queries import EventRow, RunRow, event_list, totals
 from motet.store.store import Fence, Store
 from motet.task import Result, Task
 from motet.usage import Totals
@@ -65,6 +65,15 @@ def look(store: Store, row: RunRow) -> Sight:
     config, tasks = asyncio.run(read_config(store, row.id))
     # Read as a sitting would read it, so that what is shown is what a resumed run would start from.
     _, ledger, charged = asyncio.run(Journal.load(store, Fence(row.id, row.fence)))
+    if row.kind == "bench":
+        # What a bench cost is what its cells cost.
+        spent = totals(store, row.id, by="role")
+        ledger = Ledger(
+            {
+                Line("", item.key, "", "inherited" if item.origin == "inherited" else "earlier"): item.totals
+                for item in spent
+            }
+        )
     result = Result.model_validate(json.loads(store.blob(row.result))) if row.result else None
     return Sight(
         row=row,

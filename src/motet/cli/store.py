@@ -137,7 +137,7 @@ def prune(
 def export(
     target: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write, or - for standard output.")],
     run: Annotated[
-        list[str] | None, typer.Option("--run", metavar="RUN", help="Only this run. May be repeated.")
+        list[str] | None, typer.Option("--run", metavar="RUN", help="Only this run, with its cells. May be repeated.")
     ] = None,
     store: StoreOption = None,
 ) -> int:
@@ -174,8 +174,12 @@ def import_(
     with Store.open(store) as opened:
         report = read(opened, sys.stdin.buffer if str(source) == "-" else source)
     already = f"; {len(report.present)} were there already" if report.present else ""
-    say(f"imported {counted(len(report.run_ids), 'run')}{already}")
-    for run_id in report.run_ids:
+    # The cells of a bench have its id, a dot and a number.
+    whole = [run_id for run_id in report.run_ids if "." not in run_id]
+    cells = len(report.run_ids) - len(whole)
+    within = f" with {counted(cells, 'cell')}" if cells else ""
+    say(f"imported {counted(len(whole), 'run')}{within}{already}")
+    for run_id in whole:
         typer.echo(run_id)
     return 0
 

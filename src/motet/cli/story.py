@@ -95,5 +95,5 @@ _TELL: dict[str, Callable[[Payload], str]] = {
     "agent.shortened": lambda payload: (
         f"an observation of {payload['characters']:,} characters was cut to fit the window"
     ),
-    "answer.kept": lambda payload: f"best answer so far: {one_line(payload['answer'], width=_WIDTH)}",
+    "answer.kept": lambda payload: f"best answer so far: {one_line(str(payload['answer']), width=_WIDTH)}",
 }
