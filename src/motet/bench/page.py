@@ -105,6 +105,7 @@ def _scores(axes: Axes, systems: list[SystemRow], headline: str) -> bool:
         published = system.paper.get(headline)
         if published is not None:
             axes.plot([100 * published], [place], "d", color="C3", label=None if place else "published")
+    axes.set_xlim(-2, 102)
     _label(axes, systems, f"{headline}, % (bars: 95 % interval; diamonds: published)")
     return True
 
@@ -130,6 +131,8 @@ def _cost(axes: Axes, systems: list[SystemRow], headline: str) -> bool:
     axes.set_xlabel("tokens per task")
     axes.set_ylabel(f"{headline}, %")
     axes.set_xlim(left=0)
+    axes.set_ylim(-3, 103)
+    axes.margins(x=0.15)
     return any(system.total.tokens for system in systems)
 
 
