@@ -13,7 +13,6 @@ import json
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Final
 
 import anyio
@@ -60,7 +59,7 @@ class Service:
     key_env: str | None
     ask: Callable[[str, int, str], Ask]
     read: Callable[[JsonValue], Sequence[Found | None]]
-    hints: Mapping[int, str] = MappingProxyType({})
+    hints: Mapping[int, str] = field(default_factory=dict)
     wish: Callable[[Mapping[str, str]], float | None] = retry_after
 
 
@@ -155,7 +154,7 @@ class Remote:
             raise _Fault(f"answered with {what} in place of results; check [web] base_url", again=False) from None
         try:
             return self._service.read(data)
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except ValueError:
             words = self._words(data)
             raise _Fault(f"answered without results{words and f': {words}'}", again=False) from None
 
