@@ -19,6 +19,7 @@ from motet.tools.tool import Delivery, Effect, Observation
 from tests.runs.desk import (
     Answer,
     Says,
+    Work,
     ask,
     done,
     echo,
@@ -338,7 +339,7 @@ def test_a_write_in_doubt_is_never_forgotten_when_the_run_takes_another_way(stor
 
     before, after = Dies(name="post", effect="write"), Counted(name="post", effect="write", version="2")
 
-    def post(tool: Counted) -> object:
+    def post(tool: Counted) -> Work:
         async def work(_task: Task, run: Run) -> Result:
             await run.model(Says(echo), role="r").reply(ask("one"))
             return done((await run.tool(tool, {"text": "hello"})).text)
@@ -347,8 +348,8 @@ def test_a_write_in_doubt_is_never_forgotten_when_the_run_takes_another_way(stor
 
     async def main() -> Result:
         run_id = await new_run(store)
-        await interrupted(store, run_id, post(before))  # type: ignore[arg-type]
-        return await work_once(store, run_id, post(after), assume=assume)  # type: ignore[arg-type]
+        await interrupted(store, run_id, post(before))
+        return await work_once(store, run_id, post(after), assume=assume)
 
     result = go(main())
     assert before.calls == 1
