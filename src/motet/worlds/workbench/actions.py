@@ -53,13 +53,15 @@ def read_action(action: str) -> Call:
 
 
 def run_lenient(state: State, actions: Iterable[str]) -> None:
-    """Run ``actions`` as the 2024 scorer does: one that raises is skipped."""
+    """Run ``actions`` as the 2024 scorer does: one that raises is skipped. One that only reads leaves nothing behind, and is not run."""
     for action in actions:
         try:
             call = read_action(action)
             if not call.tool.endswith(".func"):
                 raise ValueError("not the function of a tool")
-            catalogue()[call.tool.removesuffix(".func")].function(state, *call.positional, **call.named)
+            entry = catalogue()[call.tool.removesuffix(".func")]
+            if entry.effect == "write":
+                entry.function(state, *call.positional, **call.named)
         except _WRONG:
             continue
 

@@ -93,7 +93,8 @@ def _by_day(state: State, column: str, time_min: Given, time_max: Given) -> dict
     latest = text(time_max) if time_max else None
     days: defaultdict[str, list[Cell]] = defaultdict(list)
     for row in table.rows:
-        day = text(row[date])
+        day = row[date]
+        assert isinstance(day, str)
         if (earliest is None or day >= earliest) and (latest is None or day <= latest):
             days[day].append(row[index])
     return {day: days[day] for day in sorted(days)}

@@ -61,18 +61,16 @@ def _cell(cell: Cell) -> str:
 
 def _array(items: tuple[str, ...]) -> str:
     """``items`` as numpy prints an array of objects: lines broken before the width, and the type on a line of its own where it does not fit."""
-    start, end = "array([", ", dtype=object)"
-    if not items:
-        return f"{start}]{end}"
-    lines, line = [], start
-    for index, item in enumerate(items):
-        last = index == len(items) - 1
+    indent = " " * len("array([")
+    lines, line = [], indent
+    for item in items:
         word = repr(item)
-        # The last word needs room for the brackets that close the array.
-        if len(line) + len(word) + (1 if last else 0) >= _WIDTH and len(line) > len(start):
+        # The bracket, or comma, that follows the word and the comma that follows the array belong to the line.
+        if len(line) + len(word) > _WIDTH - 2 and len(line) > len(indent):
             lines.append(line.rstrip())
-            line = " " * len(start)
-        line += word if last else f"{word}, "
-    text = "\n".join([*lines, f"{line}]"])
-    tail = len(text) - (text.rfind("\n") + 1)
-    return f"{text},\n      dtype=object)" if tail + len(end) > _WIDTH else text + end
+            line = indent
+        line += f"{word}, "
+    text = "array([" + "\n".join([*lines, line.removesuffix(", ")])[len(indent) :] + "],"
+    last = len(text) - (text.rfind("\n") + 1)
+    end = "dtype=object)"
+    return f"{text}\n{' ' * len('array(')}{end}" if last + 1 + len(end) > _WIDTH else f"{text} {end}"

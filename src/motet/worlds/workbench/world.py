@@ -23,7 +23,7 @@ from motet.worlds.workbench.catalogue import Entry, catalogue, tools_version
 from motet.worlds.workbench.data import pristine
 from motet.worlds.workbench.render import render
 from motet.worlds.workbench.scoring import Verdict, judge
-from motet.worlds.workbench.tables import Dialect
+from motet.worlds.workbench.tables import Dialect, State
 from motet.worlds.world import Write
 
 _MAX_ERROR = 500
@@ -32,19 +32,21 @@ _MAX_ERROR = 500
 class WorkBenchWorld:
     """The office at the beginning of a task, in one of the benchmark's dialects.
 
-    ``writes`` are the calls of writing tools that were carried out, in their order, under the benchmark's names for the tools.
+    ``start`` is a state to begin with, whose dialect then counts, in place of the benchmark's files. ``writes`` are the calls of writing tools that were
+    carried out, in their order, under the benchmark's names for the tools.
+
     Raises InputError for an unknown dialect and where the benchmark's files are missing.
     """
 
     name = "workbench"
     forkable = True
 
-    def __init__(self, *, dialect: Dialect = "2024", folder: Path | None = None) -> None:
+    def __init__(self, *, dialect: Dialect = "2024", folder: Path | None = None, start: State | None = None) -> None:
         if dialect not in get_args(Dialect):
             raise InputError(f"WorkBench has no dialect {dialect!r}{nearest(str(dialect), get_args(Dialect))}")
-        self.dialect = dialect
-        self.version = f"{dialect}-{tools_version()}"
-        self._pristine = pristine(dialect, folder=folder)
+        self._pristine = start.copy() if start is not None else pristine(dialect, folder=folder)
+        self.dialect = self._pristine.dialect
+        self.version = f"{self.dialect}-{tools_version()}"
         self.state = self._pristine.copy()
         self.writes: list[Write] = []
 
