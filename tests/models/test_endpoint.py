@@ -25,8 +25,9 @@ from motet.errors import (
     ModelUnavailable,
 )
 from motet.models.endpoint import Endpoint
-from motet.models.faults import SERVER_TEXT, Faults, retry_after
+from motet.models.faults import SERVER_TEXT, Faults
 from motet.models.model import Message, ModelInfo, Reply, Request, Sampling, ToolCall, ToolSpec
+from motet.models.retry_after import retry_after
 from motet.models.wire import Draft, Thinking, encode, split_thought, usage_of
 from motet.settings import Provider
 from motet.usage import Usage
