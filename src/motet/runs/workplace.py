@@ -47,7 +47,7 @@ class Workplace:
 
     def load_tools(self, specs: Sequence[str | Tool]) -> tuple[Tool, ...]:
         """Fresh tools. Raises InputError."""
-        return load_tools(specs, allow_weak_sandbox=self._allow_weak_sandbox)
+        return load_tools(specs, allow_weak_sandbox=self._allow_weak_sandbox, settings=self.models.settings)
 
     async def preflight(self, needs: Needs, *, budget: Budget | None) -> None:
         """Check models, keys, prices, tools and the sandbox. Raises InputError."""

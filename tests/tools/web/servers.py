@@ -75,7 +75,7 @@ async def serving(
             else:
                 await handle(request, writer)
             await writer.drain()
-        except (OSError, asyncio.IncompleteReadError):
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
             writer.close()
