@@ -1,0 +1,1 @@
+"""Programs that run inside the sandbox when code is judged. None of them knows what is right."""
