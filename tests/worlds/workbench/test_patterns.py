@@ -26,7 +26,7 @@ patterns = st.recursive(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=500, deadline=None)
 @given(pattern=patterns, text=st.text(alphabet="aAbB éÉß\n-.1", max_size=8), ignore_case=st.booleans())
 def test_the_verdict_is_that_of_re(pattern: str, text: str, ignore_case: bool) -> None:
     """For literals, sets, anchors, groups, alternatives, repeats of all kinds, looking around and local flags."""

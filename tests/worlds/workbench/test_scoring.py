@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
@@ -129,6 +129,7 @@ def test_a_line_end_in_a_value_is_read_as_one() -> None:
     assert read_action(real).named["body"] == "one\ntwo"
 
 
+@settings(max_examples=100, deadline=None)
 @given(value=st.text())
 @example('say "hi"')
 @example('back\\"slash')
@@ -144,6 +145,7 @@ def test_any_text_survives_being_written_down(value: str) -> None:
         assert named["query"] == value.replace("\x00", "").encode("utf-8", "replace").decode()
 
 
+@settings(max_examples=100, deadline=None)
 @given(
     made=st.lists(calls(), max_size=4), junk=st.lists(st.text(), max_size=3), dialect=st.sampled_from(["2024", "2026"])
 )
@@ -156,6 +158,7 @@ def test_garbage_never_raises_and_never_scores(
     assert verdict(predicted, wanted, dialect=dialect).correct is False
 
 
+@settings(max_examples=100, deadline=None)
 @given(text=st.text(alphabet="abc.()\"=,\\'{}[]0#\n\t ", max_size=60))
 @example("(" * 400)
 @example("-" * 5000 + "1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
@@ -38,6 +38,7 @@ def test_it_is_a_world() -> None:
         WorkBenchWorld(dialect="2025")  # type: ignore[arg-type]
 
 
+@settings(max_examples=60, deadline=None)
 @given(before=st.lists(calls(sane=True), max_size=4), ours=st.lists(calls(sane=True), max_size=4), dialect=dialects)
 def test_copies_are_apart(before: Calls, ours: Calls, dialect: str) -> None:
     """What is written in a copy never shows in the original, nor the other way; at the start they are equal."""
@@ -53,6 +54,7 @@ def test_copies_are_apart(before: Calls, ours: Calls, dialect: str) -> None:
     assert shown(copied) == theirs
 
 
+@settings(max_examples=60, deadline=None)
 @given(made=st.lists(calls(), max_size=6), dialect=dialects)
 def test_the_fingerprint_changes_if_and_only_if_the_state_does(made: Calls, dialect: str) -> None:
     """Step by step, for any call at all; and a write reports the fingerprint that it led to."""
@@ -68,6 +70,7 @@ def test_the_fingerprint_changes_if_and_only_if_the_state_does(made: Calls, dial
             assert observation.data == {"fingerprint": world.fingerprint()}
 
 
+@settings(max_examples=60, deadline=None)
 @given(made=st.lists(calls(), max_size=6), dialect=dialects)
 def test_doing_the_logged_writes_again_rebuilds_the_state(made: Calls, dialect: str) -> None:
     """From the pristine office, by the names on the wire, as a resumed run does."""
@@ -80,6 +83,7 @@ def test_doing_the_logged_writes_again_rebuilds_the_state(made: Calls, dialect: 
     assert again.writes == world.writes
 
 
+@settings(max_examples=60, deadline=None)
 @given(made=calls(), dialect=dialects)
 def test_nothing_that_json_can_hold_raises(made: tuple[str, dict[str, JsonValue]], dialect: str) -> None:
     """Whatever the arguments, the answer is an observation with a text."""
@@ -155,6 +159,7 @@ def test_a_world_is_judged_by_the_writes_done_in_it() -> None:
     assert [score.value for score in world.score(right)] == [0.0, 0.0, 0.0]
 
 
+@settings(max_examples=60, deadline=None)
 @given(made=st.lists(calls(sane=True), max_size=5))
 def test_the_calls_run_again_lead_to_the_state_that_was_left(made: Calls) -> None:
     """For texts under a tool's own names, the benchmark's way of judging and the live state agree."""
