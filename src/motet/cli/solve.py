@@ -30,7 +30,9 @@ def solve(
     ] = None,
     tools: Annotated[
         list[str] | None,
-        typer.Option("--tools", metavar="A,B", help="Tools: corpus:FOLDER, python, module:function. May be repeated."),
+        typer.Option(
+            "--tools", metavar="A,B", help="Tools: corpus:FOLDER, python, web, module:function. May be repeated."
+        ),
     ] = None,
     world: Annotated[
         str | None, typer.Option("--world", metavar="MODULE:CLASS", help="The world that the system works in.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import re
+import socket
 from typing import Any
 
 import pytest
@@ -201,6 +202,7 @@ def test_any_text_is_an_address_or_refused_in_a_sentence(text: str) -> None:
         ("http://[12345::]/", "not an IPv6 address"),
         ("http://-a.example.org/", "not a host name"),
         ("http://a..example.org/", "not a host name"),
+        ("http://\u0640.example.org/", "not a host name"),
         ("http://" + "a" * 64 + ".org/", "not a host name"),
         ("http://example.org:0/", "1 to 65535"),
         ("http://example.org:65536/", "1 to 65535"),
@@ -419,3 +421,9 @@ def test_no_host_and_no_answer_are_told_apart() -> None:
     assert "no host called away.example.org" in asyncio.run(visit("http://away.example.org/", internet.network())).text
     assert "no host called none.example.org" in asyncio.run(visit("http://none.example.org/", internet.network())).text
     assert "cannot be reached" in asyncio.run(visit("http://www.example.org/", internet.network())).text
+
+    async def busy(host: str, port: int) -> list[str]:
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    seen = asyncio.run(visit("http://www.example.org/", Network(Guard(resolve=busy))))
+    assert "could not be looked up now; try again later" in seen.text

@@ -32,7 +32,7 @@ from tests.tools.web.servers import Handle, Internet, Server, answer, article, r
 
 WORDS = "The motet began in Paris, where words were set under the upper voices of old clausulae."
 # Long enough for any machine to send the first bytes in, and short enough to wait for.
-BRIEF = Limits(body=100_000, pdf=200_000, seconds=1.5)
+BRIEF = Limits(body=100_000, pdf=200_000, seconds=4.0)
 
 
 def visit(
@@ -104,6 +104,22 @@ def test_a_long_page_is_read_in_parts_that_make_the_whole() -> None:
     assert all(whole.count(paragraph) == 1 for paragraph in paragraphs)
     assert past.error
     assert "past the end" in past.text
+
+
+def test_pages_are_kept_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pages seen longest ago go first, under both of their addresses; the newest is kept whatever its size."""
+    monkeypatch.setattr("motet.tools.web.visit.KEPT_CHARS", 3 * len(WORDS))
+    pages = {"/moved": redirect("/0"), **{f"/{n}": answer(WORDS.encode(), kind="text/plain") for n in range(4)}}
+    pages["/long"] = answer(WORDS.encode() * 5, kind="text/plain")
+    requests: list[str] = []
+
+    def watch(server: Server) -> None:
+        requests.extend(request.split(b" ")[1].decode() for request in server.requests)
+
+    order = ["/moved", "/1", "/0", "/2", "/3", "/moved", "/1", "/long", "/long", "/0"]
+    assert not any(seen.error for seen in visit(pages, *({"path": path} for path in order), watch=watch))
+    # "/0" was found by "/moved", and kept by being read again when "/3" came; "/1" had to go.
+    assert requests == ["/moved", "/0", "/1", "/2", "/3", "/1", "/long", "/0"]
 
 
 def test_links_are_listed_in_full_and_once() -> None:
@@ -316,17 +332,22 @@ def test_a_slow_page_is_shown_as_far_as_it_came_in_time() -> None:
             await asyncio.sleep(0.05)
         await asyncio.sleep(60)
 
-    part, drip, head, silent = visit(
-        slow, {"path": "/part"}, {"path": "/drip"}, {"path": "/head"}, {"path": "/silent"}, limits=BRIEF
-    )
+    async def run() -> list[Observation]:
+        async with serving(slow) as server:
+            tool = visit_tool(Network(Guard(allow=[server.host])), limits=BRIEF)
+            return await asyncio.gather(
+                *(tool({"url": server.url(path)}, key="k") for path in ("/part", "/drip", "/head", "/silent"))
+            )
+
+    part, drip, head, silent = asyncio.run(run())
     assert WORDS in part.text
-    assert "[Cut here: this is what had arrived when 1.5 s were over.]" in part.text
+    assert "[Cut here: this is what had arrived when 4 s were over.]" in part.text
     assert "..." in drip.text
     assert "[Cut here" in drip.text
     assert head.error
     assert "sent nothing more before the time was over" in head.text
     assert silent.error
-    assert "did not answer within 1.5 s" in silent.text
+    assert "did not answer within 4 s" in silent.text
 
 
 @pytest.mark.parametrize(
@@ -455,6 +476,19 @@ def test_a_pdf_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) 
     (seen,) = visit(answer(pdf("x"), kind="application/pdf"))
     assert seen.error
     assert "is a PDF that cannot be read within" in seen.text
+
+
+def test_a_visit_that_is_cancelled_ends_the_process_that_reads_a_pdf() -> None:
+    """Nothing is left at work for an agent that is gone."""
+
+    async def run() -> bool | None:
+        reader = pdf_module._Reader()
+        reading = asyncio.create_task(asyncio.to_thread(reader.run, b"%PDF-1.7\n" + b"x" * 1_000_000, 60.0))
+        await asyncio.sleep(0)
+        reader.stop()
+        return await reading in (None, b"")
+
+    assert asyncio.run(run())
 
 
 def test_an_oversize_pdf_is_an_error_and_a_large_one_is_not() -> None:
