@@ -67,6 +67,7 @@ def test_calls_are_read_in_their_order_with_their_arguments() -> None:
         ('{"query": NaN}', "NaN is no JSON value"),
         ("[" * 100_000, "nested too deeply"),
         ('{"a":' * 50_000, "no valid JSON"),
+        ('{"query":' * 400 + "1" + "}" * 400, "nested too deeply"),
         ("9" * 10_000, "no valid JSON"),
         ("null", "no JSON object but NoneType"),
         ('["a"]', "no JSON object but list"),
@@ -219,6 +220,7 @@ def test_without_tools_every_text_is_an_answer() -> None:
         ('{"tool": "search", "arguments": "{}"}', '"arguments" is no JSON object'),
         ('{"answer": ""}', "it names no tool"),
         ("[" * 100_000, "no JSON in it"),
+        ('{"tool": "search", "arguments":' + '{"query":' * 400 + "1" + "}" * 401, "nested too deeply"),
     ],
 )
 def test_a_wrong_action_is_told(text: str, told: str) -> None:

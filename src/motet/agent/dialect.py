@@ -221,6 +221,8 @@ class JsonActions:
         arguments = action.get("arguments")
         if not isinstance(arguments, dict):
             return self._wrong(message, '"arguments" is no JSON object')
+        if _is_deep(arguments):
+            return self._wrong(message, f'"arguments": {_DEEP}')
         return Turn(message, calls=(Call("action", tool, arguments),))
 
     def observed(self, results: Sequence[tuple[Call, Observation]], *, question: str) -> list[Message]:
@@ -302,8 +304,28 @@ def read_json(text: str) -> JsonValue:
     try:
         value: JsonValue = json.loads(text, parse_constant=refuse)
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise ValueError(_DEEP) from None
+    if _is_deep(value):
+        raise ValueError(_DEEP)
     return value
+
+
+_DEEP = "it is nested too deeply"
+_LEVELS = 64  # of nested lists and objects; whoever reads a value level by level must get to its end
+
+
+def _is_deep(value: JsonValue) -> bool:
+    level: list[JsonValue] = [value]
+    for _ in range(_LEVELS):
+        level = [
+            inner
+            for item in level
+            if isinstance(item, dict | list)
+            for inner in (item.values() if isinstance(item, dict) else item)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _written_calls(text: str, known: Mapping[str, Tool]) -> tuple[ToolCall, ...]:
