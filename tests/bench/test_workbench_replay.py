@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from motet.bench.workbench_questions import read_questions
+from motet.bench.workbench_records import read_record
 from motet.bench.workbench_replay import Replay, replay
 from motet.errors import InputError
 from motet.settings import data_dir
+from motet.worlds.workbench import WorkBenchTool, WorkBenchWorld
+from motet.worlds.workbench.data import workbench_dir
 from tests.worlds.workbench.office import needs_files
 
 pytestmark = needs_files
@@ -68,6 +72,26 @@ def test_the_tools_say_again_what_they_said_then(whole: Replay) -> None:
     assert whole.total.observations_equal is not None
     assert whole.total.observations_equal > 0.998
     assert whole.total.unrecorded == 34
+
+
+def test_a_run_that_is_lived_through_again_is_judged_as_the_benchmark_judged_it(whole: Replay) -> None:
+    """A live run's verdict comes from the writes that its world logged: the same as from the recorded list of calls, for every row with recorded steps."""
+    office = WorkBenchWorld()
+    questions = read_questions(workbench_dir().resolve())
+    for file, path in zip(whole.files, recorded("*/*.csv"), strict=True):
+        for index, row in enumerate(read_record(path, questions).rows):
+            if row.steps is None:
+                continue
+            world = office.fork()
+            tools = {tool.upstream_name: tool for tool in world.tools() if isinstance(tool, WorkBenchTool)}
+            for step in row.steps:
+                if step.tool in tools and isinstance(step.arguments, dict):
+                    tools[step.tool].call(step.arguments)
+            correct, no_side_effects, _ = world.score({"actions": list(row.question.actions), "error": bool(row.error)})
+            assert (correct.value, 1 - no_side_effects.value) == (
+                int(file.correct[index]),
+                int(file.side_effects[index]),
+            ), row.question.id
 
 
 def test_a_file_that_is_unknown_to_the_benchmark_is_judged_without_comparison(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
@@ -85,6 +85,10 @@ def test_doing_the_logged_writes_again_rebuilds_the_state(made: Calls, dialect: 
 
 @settings(max_examples=60, deadline=None)
 @given(made=calls(), dialect=dialects)
+@example(
+    made=("calendar.update_event", {"event_id": "00000000", "field": "duration", "new_value": 10**5000}), dialect="2024"
+)
+@example(made=("calendar.search_events", {"query": 10**5000}), dialect="2026")
 def test_nothing_that_json_can_hold_raises(made: tuple[str, dict[str, JsonValue]], dialect: str) -> None:
     """Whatever the arguments, the answer is an observation with a text."""
     world = small_office(dialect)  # type: ignore[arg-type]

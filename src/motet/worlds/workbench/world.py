@@ -27,6 +27,7 @@ from motet.worlds.workbench.tables import Dialect, State
 from motet.worlds.world import Write
 
 _MAX_ERROR = 500
+_MAX_BITS = 1000  # Python refuses to write longer numbers as text, well beyond this
 
 
 class WorkBenchWorld:
@@ -121,6 +122,8 @@ class WorkBenchTool:
         for name, value in known.items():
             if isinstance(value, list | dict):
                 return self._failed(f"{name} must be text, not {type(value).__name__}")
+            if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+                return self._failed(f"{name} must be text, not a number of more than {_MAX_BITS} bits")
         if world.dialect == "2026":
             known = {name: str(value) for name, value in known.items()}
         try:
