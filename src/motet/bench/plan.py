@@ -28,6 +28,9 @@ BENCHMARKS = {
     "hotpotqa": "motet.bench.hotpotqa:HotpotQA",
 }
 
+# Benchmarks with recorded runs of their own, which can be judged again: the function that does it.
+REPLAYS = {"workbench": "motet.bench.workbench_replay:replay"}
+
 
 class Entry(Value):
     """A system of a bench: ``label`` names it in tables. ``config`` is ``None`` when it holds objects that only Python can give."""

@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from motet.bench.workbench_questions import read_questions
 from motet.bench.workbench_records import File, Row, Step, read_record
 from motet.errors import InputError
+from motet.settings import data_dir
 from motet.value import Value
 from motet.worlds.workbench.data import pristine, workbench_dir
 from motet.worlds.workbench.render import render
@@ -110,17 +111,26 @@ def replay(files: Iterable[str | Path]) -> Replay:
 
     Raises InputError that names the file and what is wrong: not there, of another benchmark, given twice, cut.
     """
-    folder = workbench_dir().resolve()
-    questions = read_questions(folder)
-    known = _verdicts(folder)
-    office = WorkBenchWorld(folder=folder)
     paths = [Path(file) for file in files]
     if not paths:
         raise InputError("no recorded file to replay; give some, such as results/email/gpt-4_domains_….csv")
+    folder = _folder(paths[0])
+    questions = read_questions(folder)
+    known = _verdicts(folder)
+    office = WorkBenchWorld(folder=folder)
     twice = next((path for path in paths if paths.count(path) > 1), None)
     if twice is not None:
         raise InputError(f"recorded file {twice} is given twice")
     return Replay(files=tuple(_replayed(read_record(path, questions), folder, office, known) for path in paths))
+
+
+def _folder(file: Path) -> Path:
+    """The benchmark's data: as configured, else where the recorded ``file`` lies beside them, as upstream keeps it. Raises InputError."""
+    if data_dir() is None:
+        for above in file.resolve().parents:
+            if (above / "processed" / "queries_and_answers").is_dir():
+                return above
+    return workbench_dir().resolve()
 
 
 def tally(contestant: str, files: Sequence[Replayed]) -> Tally:

@@ -115,7 +115,9 @@ def bench(
     if replay != bool(files):
         raise InputError("--replay takes the files of recorded runs, and files are only taken with --replay")
     if files:
-        return replay_report(name, benchmark_values, files, as_json=as_json)
+        if benchmark_values:
+            raise InputError("--replay judges runs as they were recorded; --subset, --dialect and -b do not go with it")
+        return replay_report(name, files, as_json=as_json)
     benchmark = open_benchmark(name, benchmark_values)
     built = built_systems(
         split_names(systems or ["react"]), model=model, tools=split_names(tools or []), settings=settings or ()

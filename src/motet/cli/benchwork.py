@@ -7,21 +7,23 @@ import shlex
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from motet.bench.page import interval, money, percent, points, render_page, seconds, span
-from motet.bench.plan import BENCHMARKS, Plan, build_systems, open_benchmark
+from motet.bench.plan import REPLAYS, Plan, build_systems, open_benchmark
 from motet.bench.report import Report, make_report
 from motet.bench.report import as_json as report_json
 from motet.bench.runner import Done, LocalEngine, chosen_tasks, plan_prices, read_plan, resume_bench, run_bench
+from motet.bench.workbench_replay import Replay
 from motet.cli.config import parse_setting, system_from
 from motet.cli.modes import Mode
 from motet.cli.render import grid, model_notes
 from motet.cli.sit import BUDGET, DONE, FAILED, INTERRUPTED, interruptible
 from motet.cli.terminal import is_terminal, json_text, kept_output, messages, output, put, say, styled
 from motet.errors import InputError
+from motet.load import load_object
 from motet.store.store import Store
 from motet.system import System
 from motet.systems import fields
@@ -312,19 +314,53 @@ def built_systems(
     return systems
 
 
-def replay_report(name: str, options: Mapping[str, Any], files: Sequence[Path], *, as_json: bool) -> int:
-    """Judge recorded runs again and print the verdicts."""
-    benchmark = open_benchmark(name, options)
-    replay = getattr(benchmark, "replay", None)
-    if replay is None:
-        able = ", ".join(known for known in BENCHMARKS if hasattr(open_benchmark(known, {}), "replay"))
-        raise InputError(f"benchmark {name} has no recorded runs to replay; {able} has")
-    report = replay(files)
+def replay_report(name: str, files: Sequence[Path], *, as_json: bool) -> int:
+    """Judge recorded runs again and print the verdicts. Raises InputError for a benchmark that has none."""
+    if name not in REPLAYS:
+        raise InputError(f"benchmark {name!r} has no recorded runs; --replay knows those of {', '.join(REPLAYS)}")
+    found = load_object(REPLAYS[name])(files)
+    assert isinstance(found, Replay)
     if as_json:
-        sys.stdout.write(f"{json_text(report.model_dump(mode='json'))}\n")
-    else:
-        sys.stdout.write(f"{report.text()}\n")
+        sys.stdout.write(f"{json_text(replay_json(found))}\n")
+        return DONE
+    console = output()
+    numbers = ("files", "rows", "correct", "accuracy", "with side effects", "exact match")
+    table = grid("recorded runs", *numbers, "upstream's verdicts", right=numbers)
+    observed = grid("recorded runs", "calls", "equal observations", "others", right=("calls", "equal observations"))
+    sums = [*found.contestants, *([found.total] if len(found.contestants) > 1 else [])]
+    for item in sums:
+        unequal = f": {', '.join(item.unequal[:5])}" if item.unequal else ""
+        table.add_row(
+            styled(item.contestant),
+            str(item.files),
+            f"{item.n:,}",
+            f"{item.correct}/{item.n}",
+            f"{100 * item.accuracy:.2f} %",
+            str(item.side_effects),
+            str(item.exact_match),
+            styled(f"{item.upstream}{unequal}"),
+        )
+        share = item.observations_equal
+        causes = ", ".join(f"{cause} {count}" for cause, count in item.causes.items())
+        observed.add_row(
+            styled(item.contestant),
+            f"{item.calls:,}",
+            "none recorded" if share is None else f"{100 * share:.2f} %",
+            styled(f"{causes or 'none'}; {item.unrecorded} rows without a record"),
+        )
+    put(console, table)
+    console.print()
+    put(console, observed)
     return DONE
+
+
+def replay_json(found: Replay) -> dict[str, Any]:
+    """A replay as JSON: every file with its verdicts, and the sums."""
+    sums = [
+        {**item.model_dump(mode="json"), "accuracy": item.accuracy, "observations_equal": item.observations_equal}
+        for item in (*found.contestants, found.total)
+    ]
+    return {"files": [file.model_dump(mode="json") for file in found.files], "sums": sums}
 
 
 def forecast_report(store: Store, plan: Plan, *, as_json: bool) -> int:
