@@ -27,9 +27,10 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from types import UnionType
+from typing import Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -122,9 +123,10 @@ def load_settings(path: Path | None = None) -> Settings:
         data = tomllib.loads(found.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"settings file {found} cannot be read: {error}") from None
-    data.pop("source", None)
+    if "source" in data:
+        raise InputError(f"settings file {found}: unknown key 'source'; known: prices, providers")
     try:
-        return Settings(**data, source=found.resolve())
+        return Settings.model_validate({**data, "source": found.resolve()})
     except ValidationError as error:
         raise InputError(f"settings file {found}: {explain(error, Settings)}") from None
 
@@ -135,7 +137,7 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         name = str(first["loc"][-1])
-        return f"unknown key {where!r}{nearest(name, _field_names(model))}"
+        return f"unknown key {where!r}{nearest(name, _names_at(model, first['loc']) or _field_names(model))}"
     return f"{where}: {first['msg']}" if where else str(first["msg"])
 
 
@@ -146,6 +148,29 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; known: {', '.join(names)}" if names else ""
+
+
+def _names_at(model: type[BaseModel], place: Sequence[int | str]) -> set[str]:
+    """The keys that are right where the last of ``place`` stands; none where that cannot be told."""
+    here: list[object] = [model]
+    for part in place[:-1]:
+        here = [inner for item in here for inner in _inside(item, part)]
+    return {
+        name for item in here if isinstance(item, type) and issubclass(item, BaseModel) for name in item.model_fields
+    }
+
+
+def _inside(item: object, part: int | str) -> list[object]:
+    """What may stand at ``part`` in ``item``, a model or the annotation of a collection or union."""
+    if isinstance(item, type) and issubclass(item, BaseModel):
+        field = item.model_fields.get(str(part))
+        found = [] if field is None else [field.annotation]
+    else:
+        found = list(get_args(item))
+    # A union takes no part of the place for itself.
+    return [
+        inner for kind in found for inner in (get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,))
+    ]
 
 
 def _field_names(model: type[BaseModel]) -> set[str]:
