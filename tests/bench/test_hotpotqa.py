@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
@@ -28,9 +29,13 @@ from motet.bench.scoring.text import Gold, Predictions, evaluate
 from motet.canonical import clean_text
 from motet.errors import InputError
 from motet.models.model import Reply, Request, ToolCall
+from motet.models.scripted import ScriptedModel
 from motet.runs.run import Run
+from motet.settings import Provider, Settings
+from motet.store.schema import runs, scores
 from motet.store.store import Store
 from motet.task import Result, Score, Task
+from motet.testing import ModelServer
 from motet.usage import Usage
 from tests.runs.desk import Says, done, new_run, work_once
 
@@ -448,3 +453,52 @@ def test_a_bench_runs_from_search_to_report(folder: Path, home: Path) -> None:
     knowing, other = report.systems
     assert (report.headline, knowing.ended, knowing.failures) == ("joint_f1", 2, {})
     assert (knowing.scores["joint_f1"].value, other.scores["joint_f1"].value) == (1.0, 0.0)
+
+
+def test_search_qa_is_judged_by_a_model_behind_an_endpoint(folder: Path, home: Path) -> None:
+    """The search protocol through the runner: the judge is asked as a role of its own, and its family is compared with the contestant's."""
+
+    def policy(request: Request) -> str:
+        text = request.messages[-1].content
+        if '"right_answer"' in text:
+            given = json.loads(text)
+            return json.dumps(
+                {"reason": "compared", "correct": given["right_answer"].lower() in given["answer"].lower()}
+            )
+        return "Answer: the land of Norvania"
+
+    async def main(opened: Store) -> None:
+        async with ModelServer(ScriptedModel("both", policy)) as server:
+            settings = Settings(providers={"desk": Provider(base_url=server.base_url)})
+            await run_bench(plan, store=opened, settings=settings)
+
+    options: dict[str, JsonValue] = {
+        "path": str(folder),
+        "protocol": "search",
+        "judge": "desk:llama-judge",
+        "retrieval": "context",
+    }
+    benchmark = open_benchmark("hotpotqa", options)
+    plan = Plan(
+        benchmark="hotpotqa",
+        options=options,
+        benchmark_version=benchmark.version,
+        systems=label_systems([React(model="desk:llama-small")]),
+        tasks=("5a01", "5a02"),
+    )
+    with Store.open(f"sqlite:///{home / 'bench.db'}") as opened:
+        asyncio.run(main(opened))
+        [bench] = opened.read_now(
+            lambda connection: connection.execute(sa.select(runs.c.id).where(runs.c.kind == "bench")).scalars().all()
+        )
+        report = make_report(opened, bench, plan)
+        judged = opened.read_now(
+            lambda connection: (
+                connection.execute(sa.select(scores.c.details).where(scores.c.scorer == "judge")).scalars().all()
+            )
+        )
+    [row] = report.systems
+    assert row.scores["judge"].value == 0.5
+    assert row.scores["em"].value == 0
+    assert row.roles["judge"].calls == 2
+    assert all("desk:llama-small" in str(details) for details in judged)

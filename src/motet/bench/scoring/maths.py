@@ -10,7 +10,7 @@ The library is lenient where that gives points away, so that what it is asked is
 candidates is no number), units must not contradict each other, and what is not mathematics is compared as words.
 
 Conventions: a unit, a base or a ``x =`` may be left out; the order of a set or list is free, that of a pair is not; a decimal equals a
-fraction only if it is exactly the same number.
+fraction only if it is exactly the same number, and an irrational number if it agrees to 12 places.
 """
 
 from __future__ import annotations
@@ -51,6 +51,9 @@ _MAGNITUDE_TEXT = re.compile(r"\s*\\(?:text|mathrm|mbox)\s*\{\s*(hundred|thousan
 _DOLLAR = "＄"  # an escaped dollar, which is money, while the bare ones that delimit mathematics are taken off
 _NAMED = re.compile(r"\\(?:text|mathrm|mbox)\s*\{[^{}]*\}\s*=")
 _SYMBOL = re.compile(r"\\?[A-Za-z]+(?:_\{?\w+\}?)?'*(?:\([^()=<>]*\))?|\([A-Za-z](?:,[A-Za-z])*\)")
+_MISREAD = re.compile(
+    r"\d\s+\d|\d\s*_"
+)  # two numbers, or a number in another base, which the library reads as one plain number
 _RELATION = re.compile(r"=|<|>|\\(?:leq?|geq?|ne|neq|lt|gt|in|leqslant|geqslant)(?![A-Za-z])")
 
 
@@ -125,7 +128,8 @@ def tidy(text: str) -> str:
 
 def _decide(given: str, right: str) -> tuple[bool, Reason] | None:
     """What can be said without the library, or ``None``."""
-    if re.sub(r"\s", "", given) == re.sub(r"\s", "", right):
+    # A blank between digits may part two numbers.
+    if re.sub(r"\s+(?!\d)|(?<!\d)\s+", "", given) == re.sub(r"\s+(?!\d)|(?<!\d)\s+", "", right):
         return True, "same"
     one, other = split_unit(given), split_unit(right)
     number, wanted = parse_number(one.text), parse_number(other.text)
@@ -137,7 +141,7 @@ def _decide(given: str, right: str) -> tuple[bool, Reason] | None:
         return False, "unit"
     if not one.text.isascii() or not other.text.isascii():
         return False, "words"
-    if not _comparable(one.text, other.text):
+    if _MISREAD.search(one.text) or _MISREAD.search(other.text) or not _comparable(one.text, other.text):
         return False, "kind"
     return None
 
@@ -179,7 +183,7 @@ def _kind(text: str) -> str:
     whole = bool(closes) and closes[0] == len(compact) - 1
     if compact[:1] == "⟨" and whole:
         return "set"
-    if compact[:1] in "([" and whole and 1 in commas:
+    if whole and (compact[:1] == "[" or (compact[:1] == "(" and 1 in commas)):
         return compact[0] + compact[-1]
     if 0 in commas:
         return "list"
