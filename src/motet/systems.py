@@ -50,7 +50,7 @@ def describe(system: System) -> dict[str, JsonValue]:
     config: JsonValue = None
     if isinstance(system, BaseModel) and kind.__module__ != "__main__" and "<locals>" not in path:
         try:
-            config = system.model_dump(mode="json", exclude_defaults=True)
+            config = system.model_dump(mode="json")
         except PydanticSerializationError:
             config = None
     return {"name": name, "config": config}

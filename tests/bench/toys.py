@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from motet.bench.benchmark import Setting
 from motet.models.model import Request
 from motet.runs.run import Run
-from motet.system import Configured
+from motet.system import Configured, Needs
 from motet.task import Result, Score, Task
 
 
@@ -37,6 +37,10 @@ class Sums(Configured):
     def paper(self) -> Mapping[str, Mapping[str, float]]:
         """Nobody published any."""
         return {"react": {"correct": 0.5}}
+
+    def needs(self) -> Needs:
+        """No judge."""
+        return Needs()
 
     def tasks(self) -> Sequence[Task]:
         """1 + 2, 2 + 3, …"""

@@ -149,7 +149,7 @@ class Agent:
         final = self.dialect.answering(
             self.observations,
             question=self.task.question,
-            max_tokens=self.config.max_tokens,
+            max_tokens=self._max_tokens,
             sampling=self.config.sampling,
         )
         if may_call or final is None:
@@ -158,6 +158,11 @@ class Agent:
                 return turn
         reply = await self.model.reply(final)
         return Turn(reply.message, answer=reply.text.strip() or None, cut=reply.finish == "length")
+
+    @property
+    def _max_tokens(self) -> int:
+        limit = self.model.info.reply_limit
+        return self.config.max_tokens if limit is None else min(self.config.max_tokens, limit)
 
     async def _ask(self, *, may_call: bool, may_answer: bool) -> Turn:
         """Ask the model for its next turn, with older observations cut where the conversation does not fit its window."""
@@ -174,7 +179,7 @@ class Agent:
         while True:
             request = self.dialect.request(
                 self.messages,
-                max_tokens=self.config.max_tokens,
+                max_tokens=self._max_tokens,
                 sampling=self.config.sampling,
                 may_call=may_call,
                 may_answer=may_answer,

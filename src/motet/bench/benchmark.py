@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
+from motet.system import Needs
 from motet.task import Result, Score, Task
 from motet.tools.tool import Tool
 
 if TYPE_CHECKING:
     from motet.runs.run import Run
     from motet.worlds.world import World
+
+# In the details of a score that a judge could not give: such a cell is judged again on resume.
+JUDGE_FAILED = "judge_failed"
 
 
 class Setting(NamedTuple):
@@ -49,6 +53,10 @@ class Benchmark(Protocol):
     @property
     def paper(self) -> Mapping[str, Mapping[str, float]]:
         """Published figures."""
+        ...
+
+    def needs(self) -> Needs:
+        """The models that judge, to be checked before a bench begins."""
         ...
 
     def tasks(self) -> Sequence[Task]:

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 import sqlalchemy as sa
 
-from motet.bench.benchmark import Benchmark
+from motet.bench.benchmark import JUDGE_FAILED, Benchmark
 from motet.bench.plan import Cell, Plan, build_systems, open_benchmark
 from motet.errors import BudgetExceeded, Cancelled, InputError, MotetError, RunBusy
 from motet.models.model import Price
@@ -103,7 +103,7 @@ class Desk:
         setting = self.benchmark.setting(task)
 
         async def judge(result: Result, scope: Run) -> tuple[Score, ...]:
-            return await self.benchmark.score(task, result, run=scope.child("judge"))
+            return await self.benchmark.score(task, result, run=scope.aside("judge"))
 
         patience = time.monotonic() + 2 * lease.EXPIRES
         while True:
@@ -228,6 +228,7 @@ async def _preflight(place: Workplace, plan: Plan, given: Sequence[System]) -> N
     tasks = chosen_tasks(benchmark, plan.tasks)
     extra = benchmark.setting(next(iter(tasks.values()))).tools if tasks else ()
     needs = _needs(build_systems(plan, given))
+    await place.preflight(benchmark.needs(), budget=None)
     budget = plan.budget if plan.budget.money is not None else plan.total
     await place.preflight(Needs(needs.models, (*extra, *needs.tools)), budget=budget)
 
@@ -299,7 +300,8 @@ async def _work_all(store: Store, plan: Plan, sitting: Sitting, engine: Engine, 
 
 def _done(connection: sa.Connection, bench_id: str) -> dict[int, str]:
     """The numbers and statuses of the cells that are done: ended for good, and judged."""
-    judged = sa.exists().where(scores.c.run_id == runs.c.id)
+    verdicts = sa.select(scores.c.run_id).where(scores.c.run_id == runs.c.id)
+    judged = sa.exists(verdicts) & ~sa.exists(verdicts.where(scores.c.details.contains(f'"{JUDGE_FAILED}":')))
     rows = connection.execute(
         sa.select(runs.c.id, runs.c.status).where(runs.c.parent == bench_id, runs.c.status.in_(_DONE), judged)
     )

@@ -20,6 +20,7 @@ from motet.bench.workbench_questions import Question, read_questions
 from motet.errors import InputError
 from motet.prompts import load_prompts
 from motet.settings import nearest
+from motet.system import Needs
 from motet.task import Result, Score, Task
 from motet.value import Value
 from motet.worlds.workbench.catalogue import tools_version
@@ -95,6 +96,10 @@ class WorkBench(Value):
         if self.dialect == "2024":
             return _RECORDED
         return _REVISITED_PLOTS if self.plot_end_date else _REVISITED
+
+    def needs(self) -> Needs:
+        """No judge: what was done is judged by what became of the office."""
+        return Needs()
 
     def tasks(self) -> Sequence[Task]:
         """The tasks, domain by domain. Raises InputError that says what is missing and how to get it."""

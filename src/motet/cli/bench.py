@@ -56,7 +56,10 @@ def bench(
     sample: Annotated[int | None, typer.Option("--sample", metavar="K", help="K tasks, chosen by the seed.")] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of the sample and of the intervals.")] = 0,
     epochs: Annotated[int, typer.Option("--epochs", metavar="E", min=1, help="How often each task is done.")] = 1,
-    parallel: Annotated[int, typer.Option("--parallel", metavar="N", min=1, help="Tasks at a time, per process.")] = 8,
+    parallel: Annotated[
+        int | None,
+        typer.Option("--parallel", metavar="N", min=1, help="Tasks at a time, per process (8; embedded models: 1)."),
+    ] = None,
     engine: Annotated[
         EngineName, typer.Option("--engine", help="This process, or the processes of Ray.")
     ] = EngineName.local,
@@ -104,7 +107,7 @@ def bench(
     A bench that was interrupted goes on with: motet resume RUN
     """
     from motet.bench.plan import Plan, label_systems, open_benchmark, pick
-    from motet.cli.benchwork import Work, benchmark_options, built_systems, forecast_report, replay_report
+    from motet.cli.benchwork import Work, benchmark_options, built_systems, forecast_report, places_for, replay_report
     from motet.cli.given import budget_from, split_names
     from motet.errors import InputError
     from motet.models.prices import parse_price
@@ -144,7 +147,7 @@ def bench(
             mode=progress,
             as_json=as_json,
             html=html,
-            parallel=parallel,
+            parallel=parallel or places_for(plan),
             ray=(workers, ray_address) if engine is EngineName.ray else None,
             hint=f" --store {opened.name}" if store else "",
         )

@@ -254,6 +254,12 @@ def print_report(report: Report) -> None:
     say(f"look inside: motet show {report.bench_id} · one cell: motet show {report.bench_id}.1 --calls")
 
 
+def places_for(plan: Plan) -> int:
+    """How many cells to work at a time: an embedded model has one set of cores, and conversations that take turns at it lose what it has read."""
+    models = (str(entry.config.get("model", "")) for entry in plan.systems if entry.config is not None)
+    return 1 if any(model.startswith("embedded") for model in models) else 8
+
+
 def show_bench(store: Store, bench_id: str, *, as_json: bool) -> int:
     """Print the report of a bench as it stands."""
     import asyncio

@@ -19,7 +19,10 @@ _CORE = ("pydantic", "openai", "sqlalchemy", "alembic", "typer", "rich", "anyio"
 _EXTRAS = {
     "embedded": ("xllamacpp", "tokenizers"),
     "corpus": ("bm25s", "pypdf", "trafilatura"),
+    "web": ("httpcore2", "trafilatura"),
     "postgres": ("psycopg",),
+    "bench": ("math-verify", "matplotlib"),
+    "ray": ("ray",),
 }
 _DISK_LOW = 1_000_000_000  # bytes
 

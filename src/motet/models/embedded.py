@@ -37,6 +37,7 @@ from motet.models.wire import Draft
 from motet.settings import nearest
 
 NAME = "embedded"
+_REPLY_LIMIT = 256  # tokens; a model of this size repeats itself beyond that
 CONTEXT = 8192
 SLOTS = 2
 _BATCH = 128  # prompt tokens between two looks at whether the call was cancelled: about a second on one core
@@ -73,6 +74,7 @@ class Embedded:
             identity=f"{name} sha256:{self._recipe.sha256} xllamacpp/{version}",
             provider=NAME,
             context=CONTEXT,
+            reply_limit=_REPLY_LIMIT,
             native_tools=False,
             price=Price(prompt=0.0, completion=0.0),
         )

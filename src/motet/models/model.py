@@ -10,12 +10,13 @@ Facts that the rest relies on:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import Field, JsonValue
 
-from motet.canonical import digest
+from motet.canonical import canonical, digest, digest_bytes
 from motet.errors import ModelError
 from motet.usage import Usage
 from motet.value import Value
@@ -45,6 +46,13 @@ class Message(Value):
         """SHA-256 of the message's canonical JSON."""
         return digest(self.model_dump(exclude_defaults=True))
 
+    @cached_property
+    def size(self) -> int:
+        """Bytes of text, for estimates."""
+        return len(self.content.encode("utf-8", "replace")) + sum(
+            len(call.arguments) + len(call.name) for call in self.tool_calls
+        )
+
 
 class ToolSpec(Value):
     """A tool as a model is shown it: ``parameters`` is a JSON schema of type object."""
@@ -52,6 +60,16 @@ class ToolSpec(Value):
     name: str
     description: str
     parameters: dict[str, JsonValue]
+
+    @cached_property
+    def body(self) -> bytes:
+        """Its canonical JSON, made once, since every request of an agent holds the same tools."""
+        return canonical(self.model_dump())
+
+    @cached_property
+    def size(self) -> int:
+        """Characters of text, for estimates."""
+        return len(self.description) + len(str(self.parameters))
 
 
 class Sampling(Value):
@@ -78,8 +96,22 @@ class Request(Value):
     @cached_property
     def digest(self) -> str:
         """SHA-256 that names the request, built from its messages' digests."""
-        rest = self.model_dump(exclude={"messages"}, exclude_defaults=True)
-        return digest({**rest, "messages": [message.digest for message in self.messages]})
+        messages = canonical([message.digest for message in self.messages])
+        return digest_bytes(_object({**self._parts, "messages": messages}))
+
+    @cached_property
+    def body(self) -> bytes:
+        """Canonical JSON of everything but the messages."""
+        return _object(self._parts)
+
+    @cached_property
+    def _parts(self) -> dict[str, bytes]:
+        """Canonical JSON of each field that is set, without the messages."""
+        rest = self.model_dump(exclude={"messages", "tools"}, exclude_defaults=True)
+        parts = {name: canonical(value) for name, value in rest.items()}
+        if self.tools:
+            parts["tools"] = b"[" + b",".join(tool.body for tool in self.tools) + b"]"
+        return parts
 
 
 class Reply(Value):
@@ -126,13 +158,15 @@ class ModelInfo(Value):
 
     ``identity`` names it in records: the provider's declared name or host with the model's name, or for local models the
     SHA-256 of the weights with the runtime's version; never an ephemeral port. ``context`` is its window in tokens where
-    known. ``native_tools`` says whether it takes tool definitions; agents fall back to JSON-schema actions where it does not.
+    known; ``reply_limit`` the length in tokens beyond which its replies are known to be worth nothing. ``native_tools`` says whether it
+    takes tool definitions; agents fall back to JSON-schema actions where it does not.
     """
 
     name: str
     identity: str
     provider: str
     context: int | None = None
+    reply_limit: int | None = None
     native_tools: bool = True
     price: Price | None = None
     scripted: bool = False
@@ -175,8 +209,11 @@ class Model(Protocol):
 
 def estimate_tokens(request: Request) -> int:
     """A cautious guess of a request's prompt tokens, for budgets: one per three bytes of text, and four per message."""
-    size = sum(len(message.content.encode()) + 12 for message in request.messages)
-    size += sum(len(call.arguments) + len(call.name) for message in request.messages for call in message.tool_calls)
-    size += sum(len(tool.description) + len(str(tool.parameters)) for tool in request.tools)
+    size = sum(message.size + 12 for message in request.messages) + sum(tool.size for tool in request.tools)
     size += len(str(request.reply_schema)) if request.reply_schema else 0
     return size // 3 + 1
+
+
+def _object(parts: Mapping[str, bytes]) -> bytes:
+    """The canonical JSON object of ``parts``, each of which is canonical JSON under an ASCII name."""
+    return b"{" + b",".join(b'"%s":%s' % (name.encode(), value) for name, value in sorted(parts.items())) + b"}"

@@ -142,6 +142,12 @@ class Run:
             read_only=self.read_only or read_only,
         )
 
+    def aside(self, name: str) -> Run:
+        """A scope below this one whose calls are in the ledger but count against no budget: for judging what was done here."""
+        run = self.child(name)
+        run._account = Account(Budget(), name=run.scope)
+        return run
+
     def separate_answers(self) -> Run:
         """Give this scope a best answer of its own, apart from its parent's: for tasks, and for peers that each answer."""
         self._best = Best()
