@@ -49,14 +49,14 @@ def reservation(request: Request, price: Price | None) -> Charge:
 
 def charge(request: Request, price: Price | None, attempts: Iterable[Usage]) -> Charge:
     """What the ``attempts`` at a call count: the usage of each where it is known, else its reservation."""
-    once = reservation(request, price)
     total = Charge()
     for usage in attempts:
         tokens = usage.tokens
         money = price.of(usage) if price else None
-        total += Charge(
-            tokens=once.tokens if tokens is None else tokens, money=once.money if money is None else money, calls=1
-        )
+        if tokens is None:
+            total += reservation(request, price)
+        else:
+            total += Charge(tokens=tokens, money=money or 0.0, calls=1)
     return total
 
 

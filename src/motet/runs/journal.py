@@ -289,11 +289,10 @@ class Journal:
     def _model_row(
         self, place: Place, role: str, request: Request, *, model: str, cost: Charge
     ) -> tuple[dict[str, Any], dict[str, bytes]]:
-        rest = canonical(request.model_dump(mode="json", exclude={"messages"}, exclude_defaults=True))
-        name = digest_bytes(rest)
+        name = digest_bytes(request.body)
         row = self._row(place, "model", role, digest=request.digest, state="done")
         row.update(model=model, request=name, charged=cost.tokens, charged_money=cost.money)
-        return row, {name: rest}
+        return row, {name: request.body}
 
     def _row(self, place: Place, kind: Kind, name: str, *, digest: str, state: str) -> dict[str, Any]:
         """A whole row with its defaults: rows of one insert must have the same columns."""
