@@ -13,6 +13,7 @@ from motet.cli.options import (
     CallsOption,
     JsonOption,
     MoneyOption,
+    PriceOption,
     ProgressOption,
     SecondsOption,
     StoreOption,
@@ -77,10 +78,7 @@ def bench(
     total_money: Annotated[
         float | None, typer.Option("--total-money", metavar="DOLLARS", help="For the whole bench.")
     ] = None,
-    price: Annotated[
-        str | None,
-        typer.Option("--price", metavar="IN,OUT", help="Dollars per million tokens, where no price is known."),
-    ] = None,
+    price: PriceOption = None,
     allow_weak_sandbox: Annotated[
         bool, typer.Option("--allow-weak-sandbox", help="Let code run without namespaces.")
     ] = False,

@@ -34,3 +34,7 @@ SecondsOption: TypeAlias = Annotated[
 AssumeOption: TypeAlias = Annotated[
     Assume | None, typer.Option("--assume", help="What became of a write that nobody can confirm.")
 ]
+PriceOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--price", metavar="IN,OUT", help="Dollars per million tokens, for a model whose price is not known."),
+]

@@ -8,6 +8,7 @@ from motet.cli.options import (
     CallsOption,
     JsonOption,
     MoneyOption,
+    PriceOption,
     ProgressOption,
     RunArgument,
     SecondsOption,
@@ -23,6 +24,7 @@ def resume(
     budget_money: MoneyOption = None,
     budget_calls: CallsOption = None,
     budget_seconds: SecondsOption = None,
+    price: PriceOption = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
     progress: ProgressOption = Mode.auto,
@@ -43,11 +45,13 @@ def resume(
     from motet.cli.given import budget_from
     from motet.cli.sit import sit
     from motet.errors import InputError
+    from motet.models.prices import parse_price
     from motet.runs.budget import Budget
     from motet.runs.sitting import read_config
     from motet.store.queries import resolve_run
     from motet.store.store import Store
 
+    given_price = parse_price(price) if price else None
     with Store.open(store) as opened:
         row = resolve_run(opened, run)
         hint = f" --store {opened.name}" if store else ""
@@ -69,7 +73,9 @@ def resume(
         )
         models = [name for name in row.model.split(", ") if name]
         return sit(
-            lambda **onlookers: work(row.id, budget=budget, assume=assume.value if assume else None, **onlookers),
+            lambda **onlookers: work(
+                row.id, budget=budget, price=given_price, assume=assume.value if assume else None, **onlookers
+            ),
             store=opened,
             mode=progress,
             as_json=as_json,

@@ -12,6 +12,7 @@ from motet.cli.options import (
     CallsOption,
     JsonOption,
     MoneyOption,
+    PriceOption,
     ProgressOption,
     SecondsOption,
     StoreOption,
@@ -55,12 +56,7 @@ def solve(
     budget_money: MoneyOption = None,
     budget_calls: CallsOption = None,
     budget_seconds: SecondsOption = None,
-    price: Annotated[
-        str | None,
-        typer.Option(
-            "--price", metavar="IN,OUT", help="Dollars per million tokens, for a model whose price is not known."
-        ),
-    ] = None,
+    price: PriceOption = None,
     allow_weak_sandbox: Annotated[
         bool, typer.Option("--allow-weak-sandbox", help="Let the python tool run without namespaces.")
     ] = False,

@@ -173,14 +173,11 @@ class Run:
     def tools(self, specs: Sequence[str | Tool]) -> tuple[Tool, ...]:
         """Fresh tools for one agent: those of the world, as far as this scope may use them, those given with the task, and those of ``specs``.
 
-        Raises InputError for an unknown spec.
+        Raises InputError for an unknown spec, and for two tools of one name.
         """
         ours = self.world.tools() if self.world is not None else ()
-        return tuple(
-            tool
-            for tool in (*ours, *self._core.load_tools((*self._given, *specs)))
-            if tool.effect == "read" or not self.read_only
-        )
+        found = self._core.load_tools((*ours, *self._given, *specs))
+        return tuple(tool for tool in found if tool.effect == "read" or not self.read_only)
 
     async def tool(self, tool: Tool, arguments: Mapping[str, JsonValue]) -> Observation:
         """Call ``tool``, or read from the journal what it answered. A tool's failure is an observation with ``error`` set.

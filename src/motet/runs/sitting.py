@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import sqlalchemy as sa
 from pydantic import JsonValue
 
-from motet.errors import BudgetExceeded, Cancelled, InputError, LeaseLost, MotetError, UnconfirmedWrite
+from motet.errors import BudgetExceeded, Cancelled, InputError, LeaseLost, MotetError, StoreError, UnconfirmedWrite
 from motet.runs import lease
 from motet.runs.budget import Account, Budget
 from motet.runs.events import Events, Watcher
@@ -293,12 +293,19 @@ class Sitting:
             worker.cancel()
 
     async def heartbeat(self) -> None:
-        """Renew the lease until cancelled; stop the work when the lease is lost or someone asked the run to stop."""
+        """Renew the lease until cancelled; stop the work when the lease is lost or someone asked the run to stop.
+
+        A store that cannot be written for a moment (a database that restarts) is tried again for as long as the lease lasts.
+        """
+        renewed = time.monotonic()
         while True:
             await asyncio.sleep(lease.HEARTBEAT)
             try:
                 asked = await lease.beat(self.store, self.fence, elapsed=self.elapsed)
+                renewed = time.monotonic()
             except MotetError as error:
+                if isinstance(error, StoreError) and time.monotonic() - renewed < lease.EXPIRES / 2:
+                    continue
                 self.stop(error)
                 return
             if asked:
