@@ -1,6 +1,6 @@
 """Index time and search latency of the corpus tools over synthetic files.
 
-    python benchmarks/corpus_index.py [FILES]
+    python -m benchmarks.corpus_index [FILES]
 
 Prints seconds and milliseconds on this machine. Nine files of ten are Markdown and one is HTML; words follow Zipf's law.
 """

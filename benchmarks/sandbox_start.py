@@ -1,4 +1,4 @@
-"""What a sandboxed run costs beside a bare interpreter: ``python benchmarks/sandbox_start.py``.
+"""What a sandboxed run costs beside a bare interpreter: ``python -m benchmarks.sandbox_start``.
 
 Interleaved; the least and the median of thirty, in milliseconds.
 """

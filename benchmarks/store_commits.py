@@ -1,24 +1,26 @@
 """Committed calls per second, and processor time per committed call, by number of concurrent writers.
 
-    python benchmarks/store_commits.py [URL]
+    python -m benchmarks.store_commits [--url URL]
 
-Without a URL: a new SQLite file. Every commit is synced to disk. A call is a journal row with a request, one new message and a reply of about 600 characters each. Processor time is of
-the whole process, event loop and writer thread together, system calls included.
+Without a URL: a new SQLite file. Each writer waits for its own commit before the next; commits are made in groups, and every one is synced to disk. A call
+is a journal row with a request, one new message and a reply of about 600 characters each. Processor time is of the whole process, event loop and writer
+thread together, system calls included.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import sys
 import tempfile
 import time
 import uuid
 from pathlib import Path
 
+from benchmarks.common import parser, publish, table
 from motet.store.schema import calls, runs
 from motet.store.store import Fence, Row, Store, as_blob
 
+WORK = {1: 500, 10: 5_000, 1_000: 10_000}  # writers, and calls together
 TEXT = "lorem ipsum dolor sit amet " * 20
 
 
@@ -48,8 +50,8 @@ def prepared(run_id: str, writer: int, count: int) -> list[tuple[Row, dict[str, 
     return made
 
 
-async def measure(store: Store, label: str, writers: int, total: int) -> None:
-    """Commit ``total`` calls by ``writers`` tasks, each waiting for its own, and print one line."""
+async def measure(store: Store, writers: int, total: int) -> tuple[float, float]:
+    """Commit ``total`` calls by ``writers`` tasks. Calls per second, and microseconds of processor time per call."""
     run_id = uuid.uuid4().hex
     config = as_blob({"run": run_id})
     row = {"id": run_id, "kind": "bench", "system": "none", "config": config[0], "status": "running"}
@@ -64,17 +66,25 @@ async def measure(store: Store, label: str, writers: int, total: int) -> None:
     start, used = time.perf_counter(), time.process_time()
     await asyncio.gather(*(write(mine) for mine in work))
     seconds, used = time.perf_counter() - start, time.process_time() - used
-    print(
-        f"{label:12} {writers:5} writers  {total / seconds:8,.0f} calls/s  {used / total * 1e6:6.0f} µs of CPU per call"
-    )
+    return total / seconds, used / total * 1e6
 
 
-def main(url: str | None) -> None:
-    """Measure the store at ``url``, which must be empty or a Motet store, or a new one."""
-    with tempfile.TemporaryDirectory() as folder, Store.open(url or f"sqlite:///{Path(folder) / 'runs.db'}") as store:
-        for writers, total in ((1, 500), (10, 5_000), (1_000, 10_000)):
-            asyncio.run(measure(store, store.url.get_backend_name(), writers, total))
+def main() -> None:
+    """Measure the store at ``--url``, which must be empty or a Motet store, or a new one."""
+    options = parser(__doc__)
+    options.add_argument("--url", help="of a database; a new SQLite file without it")
+    asked = options.parse_args()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Store.open(asked.url or f"sqlite:///{Path(folder) / 'runs.db'}") as store,
+    ):
+        found = {writers: asyncio.run(measure(store, writers, total)) for writers, total in WORK.items()}
+        backend = store.url.get_backend_name()
+    rows = [[writers, round(rate), round(cost)] for writers, (rate, cost) in found.items()]
+    facts = {"writers": {str(writers): {"calls_per_second": rate, "cpu_us": cost} for writers, rate, cost in rows}}
+    text = f"{backend}\n\n{table(['writers', 'calls/s', 'CPU µs/call'], rows)}\n"
+    publish("store_commits", as_json=asked.json, facts={"backend": backend, **facts}, text=text)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else None)
+    main()
