@@ -133,7 +133,9 @@ def load_settings(path: Path | None = None) -> Settings:
 
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
     """One line for a failed validation: where, what, and for an unknown key the nearest right one."""
-    first = error.errors(include_url=False)[0]
+    errors = error.errors(include_url=False)
+    # A misspelt key is often a missing one too, and the misspelling says more.
+    first = next((item for item in errors if item["type"] == "extra_forbidden"), errors[0])
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         name = str(first["loc"][-1])

@@ -86,13 +86,13 @@ class Choice(Value):
             if field in given and not given[field].strip():
                 raise InputError(f"choice {self.number} needs a {field}")
         if isinstance(edit, NodePrompt):
-            return edit.model_copy(update={"prompt": prompt})
+            return NodePrompt(node=edit.node, prompt=prompt)
         if isinstance(edit, NodeSubtask):
-            return edit.model_copy(update={"subtask": subtask})
+            return NodeSubtask(node=edit.node, subtask=subtask)
         if isinstance(edit, AddNode | InsertNode):
             texts = {**given, "id": id or edit.node.id, "name": name, "rationale": rationale}
             held = {"tools": tuple(tools)} if "tools" in self.fill else {}
-            return edit.model_copy(update={"node": edit.node.model_copy(update={**texts, **held})})
+            return edit.model_copy(update={"node": Node.model_validate({**edit.node.model_dump(), **texts, **held})})
         return edit
 
 

@@ -11,7 +11,7 @@ from motet.errors import InputError
 from motet.inherit.roles import Effects, RoleSet
 from motet.inherit.validity import Problem, validate
 from motet.inherit.words import listed, near, shown
-from motet.inherit.workflow import Node, Workflow
+from motet.inherit.workflow import Node, Text, Workflow
 from motet.settings import nearest
 from motet.value import Value
 
@@ -25,24 +25,24 @@ class NodePrompt(Value):
     """A node gets another prompt."""
 
     kind: Literal["prompt"] = "prompt"
-    node: str
-    prompt: str
+    node: Text
+    prompt: Text
 
 
 class NodeSubtask(Value):
     """A node gets another subtask."""
 
     kind: Literal["subtask"] = "subtask"
-    node: str
-    subtask: str
+    node: Text
+    subtask: Text
 
 
 class NodeTools(Value):
     """A node gets other tools, or the same in another order."""
 
     kind: Literal["tools"] = "tools"
-    node: str
-    tools: tuple[str, ...]
+    node: Text
+    tools: tuple[Text, ...]
 
 
 class AddNode(Value):
@@ -50,38 +50,38 @@ class AddNode(Value):
 
     kind: Literal["add_node"] = "add_node"
     node: Node
-    readers: tuple[str, ...] = ()
+    readers: tuple[Text, ...] = ()
 
 
 class RemoveNode(Value):
     """A node goes, and with it the edges from and to it."""
 
     kind: Literal["remove_node"] = "remove_node"
-    node: str
+    node: Text
 
 
 class AddEdge(Value):
     """``target`` reads ``source``, as the last of its inputs."""
 
     kind: Literal["add_edge"] = "add_edge"
-    source: str
-    target: str
+    source: Text
+    target: Text
 
 
 class RemoveEdge(Value):
     """``target`` reads ``source`` no more."""
 
     kind: Literal["remove_edge"] = "remove_edge"
-    source: str
-    target: str
+    source: Text
+    target: Text
 
 
 class ReorderInputs(Value):
     """A node reads the same nodes in another order."""
 
     kind: Literal["reorder_inputs"] = "reorder_inputs"
-    node: str
-    inputs: tuple[str, ...]
+    node: Text
+    inputs: tuple[Text, ...]
 
 
 class InsertNode(Value):
@@ -89,8 +89,8 @@ class InsertNode(Value):
 
     kind: Literal["insert_node"] = "insert_node"
     node: Node
-    source: str
-    target: str
+    source: Text
+    target: Text
 
 
 Edit: TypeAlias = Annotated[

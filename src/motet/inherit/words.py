@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from motet.canonical import clean_text
 from motet.settings import nearest
 
 _ID = 60  # characters; longer than any valid id
@@ -35,7 +34,7 @@ def clipped(text: str, *, width: int) -> str:
 
 def json_line(text: str) -> str:
     """``text`` in full as a JSON string on one line, readable, with everything that is not printable escaped."""
-    written = json.dumps(clean_text(text), ensure_ascii=False)
+    written = json.dumps(text, ensure_ascii=False)
     return "".join(character if character.isprintable() else json.dumps(character)[1:-1] for character in written)
 
 

@@ -15,17 +15,20 @@ import json
 from collections import deque
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, JsonValue, ValidationError, field_validator
+from pydantic import AfterValidator, Field, JsonValue, ValidationError, field_validator
 
-from motet.canonical import digest
+from motet.canonical import clean_text, digest
 from motet.errors import InputError
 from motet.inherit.words import near, shown
 from motet.settings import explain
 from motet.value import Value
 
 ID_PATTERN = r"^[a-z][a-z0-9_]{0,47}$"
+
+# Text as every store and wire can carry it. What is hashed, shown and stored is then the same.
+Text: TypeAlias = Annotated[str, AfterValidator(clean_text)]
 
 # In the published schema only: in Python these are rules of ``validate``, which can tell all that is wrong in one go.
 _ID: dict[str, JsonValue] = {"pattern": ID_PATTERN}
@@ -39,14 +42,14 @@ class Node(Value):
     ``subtask`` says what it is to do in this task, ``prompt`` how it works. ``name`` and ``rationale`` are for people.
     """
 
-    id: str = Field(json_schema_extra=_ID)
-    role: str
-    subtask: str = Field(json_schema_extra=_TEXT)
-    prompt: str = Field(json_schema_extra=_TEXT)
-    tools: tuple[str, ...] = Field(default=(), json_schema_extra={"uniqueItems": True})
-    inputs: tuple[str, ...] = Field(default=(), json_schema_extra=_IDS)
-    name: str = ""
-    rationale: str = ""
+    id: Text = Field(json_schema_extra=_ID)
+    role: Text
+    subtask: Text = Field(json_schema_extra=_TEXT)
+    prompt: Text = Field(json_schema_extra=_TEXT)
+    tools: tuple[Text, ...] = Field(default=(), json_schema_extra={"uniqueItems": True})
+    inputs: tuple[Text, ...] = Field(default=(), json_schema_extra=_IDS)
+    name: Text = ""
+    rationale: Text = ""
 
     @property
     def spec(self) -> dict[str, JsonValue]:
@@ -63,8 +66,8 @@ class Workflow(Value):
     """Nodes that read each other's outputs. Nodes are kept in the order of their ids, whatever order they were written in."""
 
     version: Literal[1] = 1
-    name: str = ""
-    rationale: str = ""
+    name: Text = ""
+    rationale: Text = ""
     nodes: tuple[Node, ...]
 
     @field_validator("nodes")
