@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from motet.agent.dialect import JsonActions
 from motet.agent.react import React
 from motet.errors import ContextOverflow, ModelRefusal
-from motet.models.model import Model, Reply, Request, ToolCall
+from motet.models.model import Message, Model, Reply, Request, Sampling, ToolCall
 from motet.models.scripted import ScriptedModel, Turn
+from motet.prompts import load_prompts
 from motet.runs.budget import Budget
 from motet.runs.run import Run
 from motet.store.queries import event_list
@@ -390,6 +392,28 @@ def test_a_json_agent_that_never_answers_is_asked_in_the_end(store: Store) -> No
 
     result = solve(store, Says(looks, native_tools=False), Desk().tools(), max_steps=3)
     assert (result.answer, result.details["tool_calls"]) == ("in the end", 2)
+
+
+def test_a_model_that_repeats_what_cannot_be_used_is_asked_for_its_answer(store: Store) -> None:
+    """After three such replies in a row only the answer is asked for, though there are steps left."""
+    garbage = '{"tool": "look", "arguments": {"topic": "aaaa'
+    model = Says(lambda request: garbage if request.reply_schema else "I do not know.", native_tools=False)
+    result = solve(store, model, Desk().tools(), max_steps=12)
+    assert (result.answer, result.details["steps"]) == ("I do not know.", 4)
+
+
+def test_a_small_model_may_write_short_arguments_only() -> None:
+    """Text arguments are bounded for a model whose long replies are worth nothing, and for no other."""
+
+    def topic(longest: int | None) -> Any:
+        dialect = JsonActions(Desk().tools(), load_prompts("motet.agent", "react"), longest=longest)
+        ask = Message(role="user", content="x")
+        request = dialect.request([ask], max_tokens=9, sampling=Sampling(), may_call=True, may_answer=True)
+        look: Any = request.reply_schema["anyOf"][0]  # type: ignore[index, call-overload]
+        return look["properties"]["arguments"]["properties"]["topic"]
+
+    assert topic(256)["maxLength"] == 256
+    assert "maxLength" not in topic(None)
 
 
 def test_a_model_without_tool_calls_needs_no_actions_without_tools(store: Store) -> None:

@@ -170,12 +170,14 @@ class JsonActions:
     """Tools through replies that must fit a JSON schema: ``{"tool", "arguments"}``, or ``{"tool": "answer"}``.
 
     The answer itself is then asked for in plain text, over the observations alone: a model of 135 million parameters that cannot
-    answer inside a JSON string does answer so.
+    answer inside a JSON string does answer so. ``longest`` bounds the characters of a text argument, for models whose long replies are worth
+    nothing.
     """
 
-    def __init__(self, tools: Sequence[Tool], prompts: Prompts) -> None:
+    def __init__(self, tools: Sequence[Tool], prompts: Prompts, *, longest: int | None = None) -> None:
         self._tools = {tool.name: tool for tool in tools}
         self._prompts = prompts
+        self._longest = longest
 
     def opening(self, *, question: str, context: str, instructions: str) -> list[Message]:
         """System text with the tools in words, worked examples where there is something to search, and the task."""
@@ -192,7 +194,7 @@ class JsonActions:
         self, messages: Sequence[Message], *, max_tokens: int, sampling: Sampling, may_call: bool, may_answer: bool
     ) -> Request:
         """Ask for one action that fits the schema."""
-        options: list[JsonValue] = [_call_schema(tool) for tool in self._tools.values()]
+        options: list[JsonValue] = [_call_schema(tool, self._longest) for tool in self._tools.values()]
         if may_answer or not options:
             options.append(_ANSWER)
         schema: dict[str, JsonValue] = {"anyOf": options}
@@ -348,13 +350,28 @@ def _written_calls(text: str, known: Mapping[str, Tool]) -> tuple[ToolCall, ...]
     return tuple(found)
 
 
-def _call_schema(tool: Tool) -> dict[str, JsonValue]:
+def _call_schema(tool: Tool, longest: int | None) -> dict[str, JsonValue]:
+    arguments = tool.parameters if longest is None else _bounded(tool.parameters, longest)
     return {
         "type": "object",
-        "properties": {"tool": {"const": tool.name}, "arguments": tool.parameters},
+        "properties": {"tool": {"const": tool.name}, "arguments": arguments},
         "required": ["tool", "arguments"],
         "additionalProperties": False,
     }
+
+
+def _bounded(parameters: Mapping[str, JsonValue], longest: int) -> dict[str, JsonValue]:
+    """``parameters`` with every text argument at most ``longest`` characters: a small model that has begun to repeat itself would not stop."""
+    properties = parameters.get("properties")
+    if not isinstance(properties, dict):
+        return dict(parameters)
+    bounded: dict[str, JsonValue] = {}
+    for name, value in properties.items():
+        if isinstance(value, dict) and value.get("type") == "string" and "enum" not in value:
+            known = value.get("maxLength")
+            value = {**value, "maxLength": min(known, longest) if isinstance(known, int) else longest}
+        bounded[name] = value
+    return {**parameters, "properties": bounded}
 
 
 def _takes_query(tool: ToolSpec) -> bool:

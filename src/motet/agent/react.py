@@ -25,6 +25,8 @@ from motet.tools.tool import Observation, Tool
 
 T = TypeVar("T")
 
+_PATIENCE = 3  # replies in a row that cannot be used, before only an answer is asked for
+
 
 class React(Configured):
     """A single agent with tools.
@@ -80,6 +82,7 @@ class Agent:
         self._opening = len(self.messages)
         self._answered: dict[str, Observation] = {}
         self._stuck = False
+        self._unusable = 0
         self._cut = False
 
     async def work(self) -> Result:
@@ -108,12 +111,16 @@ class Agent:
             self.run.keep(turn.answer, sources=self.sources(turn.answer))
         elif turn.calls:
             # Calls made in the last step, where none were asked for, could help no answer any more.
+            self._unusable = 0
             if not last:
                 results = await self._call_all(turn.calls)
                 self.messages += self.dialect.observed(results, question=self.task.question)
         else:
             problem = turn.problem or self.prompts("bad_action", problem="it was empty")
             self.messages.append(Message(role="user", content=problem))
+            self._unusable += 1
+            # A model that cannot use what it is told about its replies would only repeat them.
+            self._stuck = self._unusable >= _PATIENCE
         self.run.emit(
             "agent.step",
             step=self.steps,
@@ -141,7 +148,9 @@ class Agent:
         native = self.config.actions == "native" or (
             self.config.actions == "auto" and (self.model.info.native_tools or not self.tools)
         )
-        return NativeTools(self.tools, self.prompts) if native else JsonActions(self.tools, self.prompts)
+        if native:
+            return NativeTools(self.tools, self.prompts)
+        return JsonActions(self.tools, self.prompts, longest=self.model.info.reply_limit)
 
     async def _turn(self, *, may_call: bool) -> Turn:
         """The model's next turn; the answer by itself where the dialect asks for it so."""
