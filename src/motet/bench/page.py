@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 from motet.bench.report import Report, SystemRow
 from motet.bench.scoring.statistics import Estimate
 from motet.errors import InputError
+from motet.runs.budget import Budget
 from motet.usage import Totals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def render_page(report: Report, *, command: str) -> str:
-    """``report`` as HTML. ``command`` is how to reproduce it. Raises InputError when the plotting library is missing."""
+def render_page(report: Report) -> str:
+    """``report`` as HTML. Raises InputError when the plotting library is missing."""
     from jinja2 import Environment
     from markupsafe import Markup
 
@@ -29,12 +30,13 @@ def render_page(report: Report, *, command: str) -> str:
     return template.render(
         report=report,
         pictures=pictures,
-        command=command,
+        limits=limits,
         percent=percent,
         interval=interval,
         points=points,
         span=span,
         money=money,
+        tokens=tokens,
         seconds=seconds,
     )
 
@@ -68,11 +70,27 @@ def money(total: Totals) -> str:
     return f"${total.money:.4f}" + (" + unpriced" if total.unpriced else "")
 
 
+def tokens(total: Totals) -> str:
+    """Prompt and completion tokens; usage that no provider reported is called unknown, and is no zero."""
+    return f"{total.tokens:,}" + (f" + {total.unknown:,} unknown" if total.unknown else "")
+
+
 def seconds(value: float | None) -> str:
     """A duration."""
     if value is None:
         return "–"
     return f"{value:.1f} s" if value < 120 else f"{value / 60:.1f} min"
+
+
+def limits(budget: Budget) -> str:
+    """A budget in words; empty when nothing is limited."""
+    parts = [
+        f"{budget.tokens:,} tokens" if budget.tokens is not None else "",
+        f"${budget.money:g}" if budget.money is not None else "",
+        f"{budget.calls:,} calls" if budget.calls is not None else "",
+        f"{budget.seconds:g} s" if budget.seconds is not None else "",
+    ]
+    return ", ".join(part for part in parts if part)
 
 
 def _pictures(report: Report) -> list[tuple[str, str]]:
@@ -115,9 +133,11 @@ def _differences(axes: Axes, systems: list[SystemRow], headline: str) -> bool:
     for place, system in enumerate(others):
         assert system.difference is not None
         _bar(axes, place, system.difference, color="C2")
+    if not others:
+        return False
     axes.axvline(0, color="0.6", linewidth=1)
     _label(axes, others, f"{headline}, points more than {systems[0].label}, on the same tasks")
-    return bool(others)
+    return True
 
 
 def _cost(axes: Axes, systems: list[SystemRow], headline: str) -> bool:

@@ -7,6 +7,7 @@ that any process can take one up where another left it.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -41,14 +42,14 @@ class Entry(Value):
 
 
 class Plan(Value):
-    """A bench as data. ``budget`` is for each cell, ``total`` for the whole bench."""
+    """A bench as data. ``budget`` is for each cell, ``total`` for the whole bench; ``command`` is how it was begun, if on the command line."""
 
     format: Literal[1] = 1
     benchmark: str
     options: dict[str, JsonValue] = Field(default_factory=dict)
     benchmark_version: str
-    systems: tuple[Entry, ...]
-    tasks: tuple[str, ...]
+    systems: tuple[Entry, ...] = Field(min_length=1)
+    tasks: tuple[str, ...] = Field(min_length=1)
     epochs: int = Field(default=1, gt=0)
     seed: int = 0
     budget: Budget = Budget()
@@ -56,6 +57,7 @@ class Plan(Value):
     price: Price | None = None
     allow_weak_sandbox: bool = False
     motet: str = __version__
+    command: str = ""
 
     def cells(self) -> Iterator[Cell]:
         """All cells, in the order in which they are begun: task by task, so that a bench cut short compares its systems on the same tasks."""
@@ -106,12 +108,20 @@ def open_benchmark(name: str, options: Mapping[str, object]) -> Benchmark:
 
 
 def pick(ids: Sequence[str], *, limit: int | None = None, sample: int | None = None, seed: int = 0) -> tuple[str, ...]:
-    """The first ``limit`` of ``ids``, or a seeded ``sample`` of them in their own order. Raises InputError for a number below 1."""
+    """The first ``limit`` of ``ids``, or a seeded ``sample`` of them in their own order.
+
+    Raises InputError for a number below 1, for a benchmark without tasks, and for one that calls two of them the same.
+    """
     for name, value in (("limit", limit), ("sample", sample)):
         if value is not None and value < 1:
             raise InputError(f"--{name} is {value}; it must be at least 1")
     if limit is not None and sample is not None:
         raise InputError("--limit takes the first tasks and --sample a random choice; give one of them")
+    if not ids:
+        raise InputError("the benchmark has no tasks")
+    twice = [name for name, count in Counter(ids).items() if count > 1]
+    if twice:
+        raise InputError(f"the benchmark has two tasks called {twice[0]!r}; each needs an id of its own")
     if sample is not None and sample < len(ids):
         chosen = set(random.Random(seed).sample(range(len(ids)), sample))  # noqa: S311 - a choice of tasks, no secret
         return tuple(name for index, name in enumerate(ids) if index in chosen)

@@ -6,23 +6,29 @@ system on the tasks that both have ended. A cell that ended without a verdict, b
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from pydantic import JsonValue
 
 from motet.bench.plan import Plan, open_benchmark
+from motet.bench.runner import JUDGE
 from motet.bench.scoring.statistics import Estimate, estimate, paired
 from motet.runs.lease import shown_status
+from motet.store.queries import read_lost
 from motet.store.schema import calls, runs, scores, tasks
 from motet.store.store import Store, read_blob
 from motet.task import Result
 from motet.usage import Totals
 from motet.value import Value
+
+# Keys of which a fair comparison has the same value for every system that has them.
+_ALIKE = ("model", "tools", "max_steps", "max_tokens", "sampling")
 
 
 class CellRow(Value):
@@ -41,7 +47,10 @@ class CellRow(Value):
 
 
 class SystemRow(Value):
-    """One system's figures. ``scores`` holds an estimate for each scorer, ``difference`` that of the headline score to the first system's."""
+    """One system's figures. ``scores`` holds an estimate for each scorer, ``difference`` that of the headline score to the first system's.
+
+    ``roles`` and their ``total`` are what the system itself paid; ``judging`` is what its judges cost.
+    """
 
     label: str
     config: JsonValue
@@ -52,19 +61,24 @@ class SystemRow(Value):
     difference: Estimate | None
     roles: dict[str, Totals]
     total: Totals
+    judging: dict[str, Totals]
     seconds: float
     seconds_median: float | None
     paper: dict[str, float]
 
 
 class Report(Value):
-    """A bench's figures. ``cells`` is how many there are in all; those that have ended are in ``rows``."""
+    """A bench's figures. ``cells`` is how many there are in all; those that have ended are in ``rows``.
+
+    ``published`` holds others' figures for the benchmark's whole set of tasks: who → scorer → value in 0..1. ``notes`` is what a reader must know before comparing.
+    """
 
     bench_id: str
     benchmark: str
     version: str
     headline: str
     status: str
+    error: str | None
     title: str
     model: str
     scripted: bool
@@ -73,6 +87,9 @@ class Report(Value):
     tasks: int
     cells: int
     elapsed: float
+    plan: Plan
+    published: dict[str, dict[str, float]]
+    notes: tuple[str, ...]
     systems: tuple[SystemRow, ...]
     rows: tuple[CellRow, ...]
 
@@ -93,7 +110,7 @@ def make_report(store: Store, bench_id: str, plan: Plan) -> Report:
     systems = []
     for position, entry in enumerate(plan.systems):
         own = by_label[entry.label]
-        roles = spent.get(entry.label, {})
+        roles = spent.roles.get(entry.label, {})
         systems.append(
             SystemRow(
                 label=entry.label,
@@ -105,6 +122,7 @@ def make_report(store: Store, bench_id: str, plan: Plan) -> Report:
                 difference=_difference(first, own, benchmark.headline, plan) if position else None,
                 roles=roles,
                 total=sum(roles.values(), Totals()),
+                judging=spent.judging.get(entry.label, {}),
                 seconds=sum(row.seconds for row in own),
                 seconds_median=median(row.seconds for row in own) if own else None,
                 paper=dict(benchmark.paper.get(entry.name, {})),
@@ -116,6 +134,7 @@ def make_report(store: Store, bench_id: str, plan: Plan) -> Report:
         version=plan.benchmark_version,
         headline=benchmark.headline,
         status=shown_status(run.status, run.owner, run.heartbeat),
+        error=run.error,
         title=run.title,
         model=run.model,
         scripted="scripted:" in run.model,
@@ -124,6 +143,9 @@ def make_report(store: Store, bench_id: str, plan: Plan) -> Report:
         tasks=len(plan.tasks),
         cells=plan.size,
         elapsed=run.elapsed,
+        plan=plan,
+        published={who: dict(figures) for who, figures in benchmark.paper.items()},
+        notes=tuple(_notes(plan, by_label)),
         systems=tuple(systems),
         rows=tuple(rows),
     )
@@ -143,6 +165,31 @@ def same_results(report: Report) -> list[tuple[str, int, str, str, tuple[tuple[s
     return sorted(
         (row.label, row.epoch, row.task_id, row.status, tuple(sorted(row.scores.items()))) for row in report.rows
     )
+
+
+def _notes(plan: Plan, by_label: Mapping[str, Sequence[CellRow]]) -> Iterator[str]:
+    """What makes the systems' figures hard to compare, or incomplete."""
+    for key in _ALIKE:
+        given = {entry.label: entry.config[key] for entry in plan.systems if entry.config and key in entry.config}
+        if len({json.dumps(value, sort_keys=True) for value in given.values()}) > 1:
+            told = ", ".join(f"{label} {_short(value)}" for label, value in given.items())
+            yield f"the systems do not have the same {key}: {told}"
+    ended = {entry.label: {_pair(row) for row in by_label[entry.label]} for entry in plan.systems}
+    if len({frozenset(pairs) for pairs in ended.values()}) > 1:
+        told = ", ".join(f"{label} {len(pairs)}" for label, pairs in ended.items())
+        yield f"scores are over different tasks, because not the same cells have ended: {told}; differences are over shared ones"
+    for entry in plan.systems:
+        statuses = Counter(row.status for row in by_label[entry.label])
+        failed = statuses["failed"] + statuses["unconfirmed"] + statuses["cancelled"]
+        if failed:
+            yield f"{entry.label}: {failed} of {len(by_label[entry.label])} cells failed; they count, without a verdict as 0, and a resume takes them up again"
+        if statuses["budget"]:
+            yield f"{entry.label}: {statuses['budget']} of {len(by_label[entry.label])} cells stopped on a task's budget; they count as they were judged"
+
+
+def _short(value: JsonValue) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def _estimates(rows: Sequence[CellRow], headline: str, plan: Plan) -> dict[str, Estimate]:
@@ -173,16 +220,14 @@ def _cluster(row: CellRow, plan: Plan) -> str | None:
     return row.cluster or (row.task_id if plan.epochs > 1 else None)
 
 
-def _read(
-    connection: sa.Connection, bench_id: str, plan: Plan
-) -> tuple[Any, list[CellRow], dict[str, dict[str, Totals]]]:
+def _read(connection: sa.Connection, bench_id: str, plan: Plan) -> tuple[Any, list[CellRow], _Spent]:
     run = connection.execute(sa.select(runs).where(runs.c.id == bench_id)).one()
     below = runs.c.parent == bench_id
     judged: dict[str, dict[str, float]] = defaultdict(dict)
     verdicts = sa.select(scores.c.run_id, scores.c.scorer, scores.c.value).join(runs, runs.c.id == scores.c.run_id)
     for run_id, scorer, value in connection.execute(verdicts.where(below)):
         judged[run_id][scorer] = value
-    spent, tokens = _spent(connection, bench_id)
+    spent = _spent(connection, bench_id)
     grouped = sa.select(tasks.c.run_id, tasks.c.cluster).join(runs, runs.c.id == tasks.c.run_id).where(below)
     clusters = {row.run_id: row.cluster for row in connection.execute(grouped)}
     cells = {cell.run_id(bench_id): cell for cell in plan.cells()}
@@ -204,7 +249,7 @@ def _read(
                 status=child.status,
                 error=error,
                 scores=judged.get(child.id, {}),
-                tokens=tokens.get(child.id, 0),
+                tokens=spent.tokens[child.id],
                 seconds=child.elapsed,
             )
         )
@@ -212,37 +257,45 @@ def _read(
     return run, rows, spent
 
 
-def _spent(connection: sa.Connection, bench_id: str) -> tuple[dict[str, dict[str, Totals]], dict[str, int]]:
-    """What was paid, by system and role; and the tokens of each cell. Attempts that failed count as failed calls of unknown usage."""
+class _Spent(NamedTuple):
+    """What cells cost: by system and role, that of judging apart; and the systems' own tokens of each cell."""
+
+    roles: dict[str, dict[str, Totals]]
+    judging: dict[str, dict[str, Totals]]
+    tokens: Counter[str]
+
+
+def _spent(connection: sa.Connection, bench_id: str) -> _Spent:
+    """What was paid. As in the ledger, an attempt that failed after it may have been billed counts as a failed call."""
+    judging = calls.c.scope.contains(f"/{JUDGE}").label("judging")
+    key = (runs.c.id, runs.c.system, calls.c.name, judging)
     names = ("prompt", "cached", "completion", "reasoning", "latent_steps", "money")
     unknown = calls.c.prompt.is_(None) | calls.c.completion.is_(None)
-    done = calls.c.state == "done"
-    query = (
+    below = (runs.c.parent == bench_id, calls.c.kind == "model", calls.c.origin == "paid")
+    done = (
         sa.select(
-            runs.c.id,
-            runs.c.system,
-            calls.c.name,
-            sa.func.sum(sa.case((done, 1), else_=0)).label("replies"),
-            sa.func.sum(calls.c.attempts).label("attempts"),
-            sa.func.sum(sa.case((done & unknown, 1), else_=0)).label("unknown"),
-            sa.func.sum(sa.case((done & calls.c.money.is_(None), 1), else_=0)).label("unpriced"),
+            *key,
+            sa.func.count().label("calls"),
+            sa.func.sum(sa.case((unknown, 1), else_=0)).label("unknown"),
+            sa.func.sum(sa.case((calls.c.money.is_(None), 1), else_=0)).label("unpriced"),
             *(sa.func.coalesce(sa.func.sum(calls.c[name]), 0).label(name) for name in names),
         )
         .join(runs, runs.c.id == calls.c.run_id)
-        .where(runs.c.parent == bench_id, calls.c.kind == "model")
-        .group_by(runs.c.id, runs.c.system, calls.c.name)
+        .where(*below, calls.c.state == "done")
+        .group_by(*key)
     )
-    spent: dict[str, dict[str, Totals]] = defaultdict(dict)
-    tokens: Counter[str] = Counter()
-    for row in connection.execute(query).mappings():
-        totals = Totals(
-            calls=row["attempts"],
-            failed=row["attempts"] - row["replies"],
-            unknown=row["unknown"],
-            unpriced=row["unpriced"],
-            **{name: row[name] for name in names},
-        )
-        roles = spent[row["system"]]
-        roles[row["name"]] = roles.get(row["name"], Totals()) + totals
-        tokens[row["id"]] += totals.tokens
-    return spent, tokens
+    lost = sa.select(*key, calls.c.lost).join(runs, runs.c.id == calls.c.run_id).where(*below, calls.c.lost != "[]")
+    spent = _Spent(defaultdict(dict), defaultdict(dict), Counter())
+
+    def add(row: Any, totals: Totals) -> None:
+        roles = (spent.judging if row.judging else spent.roles)[row.system]
+        roles[row.name] = roles.get(row.name, Totals()) + totals
+        if not row.judging:
+            spent.tokens[row.id] += totals.tokens
+
+    for row in connection.execute(done):
+        add(row, Totals(**{name: getattr(row, name) for name in ("calls", "unknown", "unpriced", *names)}))
+    for row in connection.execute(lost):
+        for usage, money in read_lost(row.lost):
+            add(row, Totals().plus(usage, money=money, failed=True))
+    return spent

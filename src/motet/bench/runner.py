@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import sqlalchemy as sa
 
@@ -20,6 +20,7 @@ from motet.errors import BudgetExceeded, Cancelled, InputError, MotetError, RunB
 from motet.models.model import Price
 from motet.runs import lease
 from motet.runs import sitting as sittings
+from motet.runs.budget import Budget
 from motet.runs.run import Run
 from motet.runs.sitting import Sitting
 from motet.runs.workplace import Workplace, names_of, needs_of, open_workplace
@@ -28,6 +29,11 @@ from motet.store.schema import calls, runs, scores
 from motet.store.store import Store
 from motet.system import Needs, System
 from motet.task import Failure, Result, Score, Status, Task
+
+Assume: TypeAlias = Literal["done", "redo"]
+
+# The scope in which a cell is judged: what it costs is not the system's. No system may name a scope of its own so.
+JUDGE = "bench:judge"
 
 # A cell with one of these statuses is done for good; any other is taken up again on resume.
 _DONE = ("completed", "budget")
@@ -62,12 +68,24 @@ OpenEngine = Callable[["Desk"], AbstractAsyncContextManager[Engine]]
 
 
 class Desk:
-    """What is needed to work any cell of one bench in one process."""
+    """What is needed to work any cell of one bench in one process.
 
-    def __init__(self, place: Workplace, plan: Plan, bench_id: str, *, given: Sequence[System] = ()) -> None:
+    ``assume`` says what became of writes that earlier sittings sent and nobody can confirm. Raises InputError for a plan that cannot be worked here.
+    """
+
+    def __init__(
+        self,
+        place: Workplace,
+        plan: Plan,
+        bench_id: str,
+        *,
+        given: Sequence[System] = (),
+        assume: Assume | None = None,
+    ) -> None:
         self.place = place
         self.plan = plan
         self.bench_id = bench_id
+        self.assume = assume
         self.benchmark = open_benchmark(plan.benchmark, plan.options)
         if self.benchmark.version != plan.benchmark_version:
             raise InputError(
@@ -103,7 +121,7 @@ class Desk:
         setting = self.benchmark.setting(task)
 
         async def judge(result: Result, scope: Run) -> tuple[Score, ...]:
-            return await self.benchmark.score(task, result, run=scope.aside("judge"))
+            return await self.benchmark.score(task, result, run=scope.aside(JUDGE))
 
         patience = time.monotonic() + 2 * lease.EXPIRES
         while True:
@@ -116,6 +134,7 @@ class Desk:
                     world=setting.world,
                     tools=setting.tools,
                     judge=judge,
+                    assume=self.assume,
                 )
             except RunBusy:
                 # Its worker was lost on another machine; its lease runs out by itself.
@@ -165,20 +184,22 @@ async def run_bench(
     async with open_workplace(
         store, settings=settings, prices=plan_prices(plan, systems), allow_weak_sandbox=plan.allow_weak_sandbox
     ) as place:
-        await _preflight(place, plan, systems)
-        bench_id = await sittings.create(
+        desk = Desk(place, plan, "", given=systems)
+        opened = _open_engine(desk, engine, parallel)
+        await _preflight(desk)
+        desk.bench_id = await sittings.create(
             place.store,
             kind="bench",
             system=", ".join(entry.label for entry in plan.systems),
-            model=names_of(_needs(build_systems(plan, systems))),
+            model=names_of(_needs(desk.systems)),
             title=f"{plan.benchmark}: {len(plan.tasks)} tasks",
             config=plan.model_dump(mode="json"),
             tasks=[],
         )
         if started is not None:
-            started(bench_id)
-        await _sit_down(place, plan, bench_id, parallel=parallel, engine=engine, systems=systems, tell=tell)
-        return bench_id
+            started(desk.bench_id)
+        await _sit_down(desk, opened, tell=tell)
+        return desk.bench_id
 
 
 async def resume_bench(
@@ -190,16 +211,29 @@ async def resume_bench(
     engine: OpenEngine | None = None,
     systems: Sequence[System] = (),
     tell: Tell | None = None,
+    total: Budget | None = None,
+    price: Price | None = None,
+    assume: Assume | None = None,
 ) -> Plan:
-    """Go on with a bench: cells that ended stay as they are, those that were cut short or failed are taken up. Returns its plan."""
+    """Go on with a bench: cells that ended stay as they are, those that were cut short or failed are taken up. Returns its plan.
+
+    ``total`` replaces those limits of the whole bench that it sets, ``price`` the plan's price. A bench of which nothing is left to do is not touched.
+    """
     opened = store if isinstance(store, Store) else Store.open(store)
     try:
         plan = await read_plan(opened, bench_id)
+        if await opened.read(lambda connection: _is_over(connection, bench_id, plan)):
+            return plan
+        limits = total.model_dump(exclude_none=True) if total else {}
+        changes = {"total": plan.total.model_copy(update=limits), "price": price or plan.price}
+        plan = plan.model_copy(update=changes)
         async with open_workplace(
             opened, settings=settings, prices=plan_prices(plan, systems), allow_weak_sandbox=plan.allow_weak_sandbox
         ) as place:
-            await _preflight(place, plan, systems)
-            await _sit_down(place, plan, bench_id, parallel=parallel, engine=engine, systems=systems, tell=tell)
+            desk = Desk(place, plan, bench_id, given=systems, assume=assume)
+            working = _open_engine(desk, engine, parallel)
+            await _preflight(desk)
+            await _sit_down(desk, working, tell=tell)
         return plan
     finally:
         if opened is not store:
@@ -223,31 +257,24 @@ def chosen_tasks(benchmark: Benchmark, ids: Sequence[str]) -> Mapping[str, Task]
     return {name: known[name] for name in ids}
 
 
-async def _preflight(place: Workplace, plan: Plan, given: Sequence[System]) -> None:
-    benchmark = open_benchmark(plan.benchmark, plan.options)
-    tasks = chosen_tasks(benchmark, plan.tasks)
-    extra = benchmark.setting(next(iter(tasks.values()))).tools if tasks else ()
-    needs = _needs(build_systems(plan, given))
-    await place.preflight(benchmark.needs(), budget=None)
+def _open_engine(desk: Desk, engine: OpenEngine | None, parallel: int) -> AbstractAsyncContextManager[Engine]:
+    return engine(desk) if engine else LocalEngine(desk, places=parallel)
+
+
+async def _preflight(desk: Desk) -> None:
+    place, plan = desk.place, desk.plan
+    extra = desk.benchmark.setting(next(iter(desk.tasks.values()))).tools
+    needs = _needs(desk.systems)
+    await place.preflight(desk.benchmark.needs(), budget=None)
     budget = plan.budget if plan.budget.money is not None else plan.total
     await place.preflight(Needs(needs.models, (*extra, *needs.tools)), budget=budget)
 
 
-async def _sit_down(
-    place: Workplace,
-    plan: Plan,
-    bench_id: str,
-    *,
-    parallel: int,
-    engine: OpenEngine | None,
-    systems: Sequence[System],
-    tell: Tell | None,
-) -> None:
+async def _sit_down(desk: Desk, opened: AbstractAsyncContextManager[Engine], *, tell: Tell | None) -> None:
     """One sitting on a bench."""
-    desk = Desk(place, plan, bench_id, given=systems)
-    opened = engine(desk) if engine else LocalEngine(desk, places=parallel)
+    place, plan = desk.place, desk.plan
     async with sittings.begin(
-        place.store, bench_id, resolve=place.models.get, load_tools=place.load_tools, budget=plan.total
+        place.store, desk.bench_id, resolve=place.models.get, load_tools=place.load_tools, budget=plan.total
     ) as sitting:
         status: Status = "completed"
         failure: Failure | None = None
@@ -260,7 +287,7 @@ async def _sit_down(
             status, failure = "cancelled", Failure.of(error)
         except MotetError as error:
             status, failure = "failed", Failure.of(error)
-        await sitting.finish(Result(status=status, error=failure, run_id=bench_id))
+        await sitting.finish(Result(status=status, error=failure, run_id=desk.bench_id))
 
 
 async def _work_all(store: Store, plan: Plan, sitting: Sitting, engine: Engine, tell: Tell | None) -> None:
@@ -306,6 +333,11 @@ def _done(connection: sa.Connection, bench_id: str) -> dict[int, str]:
         sa.select(runs.c.id, runs.c.status).where(runs.c.parent == bench_id, runs.c.status.in_(_DONE), judged)
     )
     return {int(run_id.rpartition(".")[2]): status for run_id, status in rows}
+
+
+def _is_over(connection: sa.Connection, bench_id: str, plan: Plan) -> bool:
+    status = connection.execute(sa.select(runs.c.status).where(runs.c.id == bench_id)).scalar_one()
+    return status == "completed" and len(_done(connection, bench_id)) == plan.size
 
 
 def _check_total(connection: sa.Connection, plan: Plan, bench_id: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,21 +10,21 @@ import typer
 from motet.cli.modes import Mode
 from motet.cli.options import (
     CallsOption,
+    EngineOption,
+    HtmlOption,
     JsonOption,
     MoneyOption,
+    ParallelOption,
     PriceOption,
     ProgressOption,
+    RayAddressOption,
     SecondsOption,
     StoreOption,
     TokensOption,
+    TotalMoneyOption,
+    TotalTokensOption,
+    WorkersOption,
 )
-
-
-class EngineName(StrEnum):
-    """Where cells are worked."""
-
-    local = "local"
-    ray = "ray"
 
 
 def bench(
@@ -57,27 +56,16 @@ def bench(
     sample: Annotated[int | None, typer.Option("--sample", metavar="K", help="K tasks, chosen by the seed.")] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of the sample and of the intervals.")] = 0,
     epochs: Annotated[int, typer.Option("--epochs", metavar="E", min=1, help="How often each task is done.")] = 1,
-    parallel: Annotated[
-        int | None,
-        typer.Option("--parallel", metavar="N", min=1, help="Tasks at a time, per process (8; embedded models: 1)."),
-    ] = None,
-    engine: Annotated[
-        EngineName, typer.Option("--engine", help="This process, or the processes of Ray.")
-    ] = EngineName.local,
-    workers: Annotated[int, typer.Option("--workers", metavar="N", min=1, help="Processes of the Ray engine.")] = 2,
-    ray_address: Annotated[
-        str | None, typer.Option("--ray-address", metavar="HOST:PORT", help="A Ray cluster that is running already.")
-    ] = None,
+    parallel: ParallelOption = None,
+    engine: EngineOption = None,
+    workers: WorkersOption = None,
+    ray_address: RayAddressOption = None,
     budget_tokens: TokensOption = None,
     budget_money: MoneyOption = None,
     budget_calls: CallsOption = None,
     budget_seconds: SecondsOption = None,
-    total_tokens: Annotated[
-        int | None, typer.Option("--total-tokens", metavar="N", min=1, help="For the whole bench.")
-    ] = None,
-    total_money: Annotated[
-        float | None, typer.Option("--total-money", metavar="DOLLARS", help="For the whole bench.")
-    ] = None,
+    total_tokens: TotalTokensOption = None,
+    total_money: TotalMoneyOption = None,
     price: PriceOption = None,
     allow_weak_sandbox: Annotated[
         bool, typer.Option("--allow-weak-sandbox", help="Let code run without namespaces.")
@@ -86,9 +74,7 @@ def bench(
         bool, typer.Option("--replay", help="Judge recorded runs from FILEs instead of running anything.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what to expect, and run nothing.")] = False,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write the report with plots there.")
-    ] = None,
+    html: HtmlOption = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
     progress: ProgressOption = Mode.auto,
@@ -104,8 +90,19 @@ def bench(
 
     A bench that was interrupted goes on with: motet resume RUN
     """
+    import sys
+
     from motet.bench.plan import Plan, label_systems, open_benchmark, pick
-    from motet.cli.benchwork import Work, benchmark_options, built_systems, forecast_report, places_for, replay_report
+    from motet.cli.benchwork import (
+        Work,
+        benchmark_options,
+        built_systems,
+        check_page,
+        command_line,
+        forecast_report,
+        ray_from,
+        replay_report,
+    )
     from motet.cli.given import budget_from, split_names
     from motet.errors import InputError
     from motet.models.prices import parse_price
@@ -119,23 +116,35 @@ def bench(
         if benchmark_values:
             raise InputError("--replay judges runs as they were recorded; --subset, --dialect and -b do not go with it")
         return replay_report(name, files, as_json=as_json)
+    ray = ray_from(engine, workers=workers, address=ray_address)
+    if html is not None:
+        check_page(html)
     benchmark = open_benchmark(name, benchmark_values)
+    names = split_names(["react"] if systems is None else systems)
     built = built_systems(
-        split_names(systems or ["react"]), model=model, tools=split_names(tools or []), settings=settings or ()
+        names,
+        model=model,
+        tools=split_names(tools or []),
+        settings=settings or (),
     )
     plan = Plan(
         benchmark=name,
         options=benchmark_values,
         benchmark_version=benchmark.version,
-        systems=label_systems(built),
+        systems=tuple(
+            # A class without fields was made from its name alone, and can be made so again.
+            entry if entry.config is not None else entry.model_copy(update={"name": name, "config": {}})
+            for name, entry in zip(names, label_systems(built), strict=True)
+        ),
         tasks=pick([task.id for task in benchmark.tasks()], limit=limit, sample=sample, seed=seed),
         epochs=epochs,
         seed=seed,
         budget=budget_from(tokens=budget_tokens, money=budget_money, calls=budget_calls, seconds=budget_seconds)
         or Budget(),
-        total=budget_from(tokens=total_tokens, money=total_money, calls=None, seconds=None) or Budget(),
+        total=budget_from(tokens=total_tokens, money=total_money, calls=None, seconds=None, flag="--total") or Budget(),
         price=parse_price(price) if price else None,
         allow_weak_sandbox=allow_weak_sandbox,
+        command=command_line(sys.argv[1:]),
     )
     with Store.open(store) as opened:
         if dry_run:
@@ -145,8 +154,8 @@ def bench(
             mode=progress,
             as_json=as_json,
             html=html,
-            parallel=parallel or places_for(plan),
-            ray=(workers, ray_address) if engine is EngineName.ray else None,
+            parallel=parallel,
+            ray=ray,
             hint=f" --store {opened.name}" if store else "",
         )
         return work.run(plan)

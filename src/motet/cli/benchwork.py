@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
 import shlex
 import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from motet.bench.page import interval, money, percent, points, render_page, seconds, span
+from motet.bench.page import interval, limits, money, percent, points, render_page, seconds, span, tokens
 from motet.bench.plan import REPLAYS, Plan, build_systems, open_benchmark
 from motet.bench.report import Report, make_report
 from motet.bench.report import as_json as report_json
 from motet.bench.runner import Done, LocalEngine, chosen_tasks, plan_prices, read_plan, resume_bench, run_bench
 from motet.bench.workbench_replay import Replay
 from motet.cli.config import parse_setting, system_from
-from motet.cli.modes import Mode
+from motet.cli.modes import EngineName, Mode
 from motet.cli.render import grid, model_notes
 from motet.cli.sit import BUDGET, DONE, FAILED, INTERRUPTED, interruptible
 from motet.cli.terminal import is_terminal, json_text, kept_output, messages, output, put, say, styled
 from motet.errors import InputError
 from motet.load import load_object
+from motet.models.model import Price
+from motet.runs.budget import Budget
+from motet.settings import nearest
 from motet.store.store import Store
 from motet.system import System
 from motet.systems import fields
 
 if TYPE_CHECKING:
     from rich.progress import Progress
-
-_EXIT = {"completed": DONE, "budget": BUDGET, "cancelled": INTERRUPTED, "failed": FAILED}
 
 
 class Work:
@@ -44,7 +47,7 @@ class Work:
         mode: Mode,
         as_json: bool,
         html: Path | None = None,
-        parallel: int = 8,
+        parallel: int | None = None,
         ray: tuple[int, str | None] | None = None,
         hint: str = "",
     ) -> None:
@@ -69,35 +72,49 @@ class Work:
             return await run_bench(
                 plan,
                 store=self._store,
-                parallel=self._parallel,
-                engine=self._engine(),
+                engine=self._engine(plan),
                 tell=progress.tell,
                 started=started,
             )
 
         return self._conduct(main, progress, plan)
 
-    def resume(self, bench_id: str, plan: Plan) -> int:
-        """Go on with a bench; returns the exit code."""
+    def resume(
+        self,
+        bench_id: str,
+        plan: Plan,
+        *,
+        total: Budget | None = None,
+        price: Price | None = None,
+        assume: Literal["done", "redo"] | None = None,
+    ) -> int:
+        """Go on with a bench, with other limits of the whole if given; returns the exit code."""
         progress = CellProgress(self._mode, total=plan.size)
         self._id = bench_id
 
         async def main() -> str:
             progress.begin(bench_id)
             await resume_bench(
-                bench_id, store=self._store, parallel=self._parallel, engine=self._engine(), tell=progress.tell
+                bench_id,
+                store=self._store,
+                engine=self._engine(plan),
+                tell=progress.tell,
+                total=total,
+                price=price,
+                assume=assume,
             )
             return bench_id
 
         return self._conduct(main, progress, plan)
 
-    def _engine(self) -> Any:
+    def _engine(self, plan: Plan) -> Any:
+        places = self._parallel or places_for(plan)
         if self._ray is None:
-            return lambda desk: LocalEngine(desk, places=self._parallel)
+            return lambda desk: LocalEngine(desk, places=places)
         from motet.bench.ray_engine import RayEngine
 
         workers, address = self._ray
-        return lambda desk: RayEngine(desk, workers=workers, per_worker=self._parallel, address=address)
+        return lambda desk: RayEngine(desk, workers=workers, per_worker=places, address=address)
 
     def _conduct(self, main: Any, progress: CellProgress, plan: Plan) -> int:
         with kept_output():
@@ -109,18 +126,25 @@ class Work:
             say("motet: interrupted before the bench began; nothing was stored")
             return INTERRUPTED
         report = make_report(self._store, self._id, plan)
-        if self._html is not None:
-            self._html.write_text(render_page(report, command=" ".join(map(shlex.quote, sys.argv))), encoding="utf-8")
-        if self._as_json:
-            sys.stdout.write(f"{json_text(report_json(report))}\n")
-        else:
-            print_report(report)
+        put_report(report, html=self._html, as_json=self._as_json)
+        again = f"motet resume {self._id}{self._hint}"
         if ended is None:
-            say(f"motet: interrupted; resume with: motet resume {self._id}{self._hint}")
+            say(f"motet: interrupted; resume with: {again}")
             return INTERRUPTED
-        if report.status != "completed":
-            say(f"motet: the bench ended early ({report.status}); go on with: motet resume {self._id}{self._hint}")
-        return _EXIT.get(report.status, FAILED)
+        match report.status:
+            case "completed":
+                return DONE
+            case "budget":
+                say(
+                    f"motet: stopped on the budget of the bench: {report.error}; with a higher limit: {again} --total-…"
+                )
+                return BUDGET
+            case "cancelled":
+                say(f"motet: {report.error}; resume with: {again}")
+                return INTERRUPTED
+            case _:
+                say(f"motet: the bench failed: {report.error}; go on with: {again}")
+                return FAILED
 
 
 class CellProgress:
@@ -190,6 +214,9 @@ def print_report(report: Report) -> None:
     ]
     console.print(f"{report.title} · {' · '.join(head)}")
     console.print(f"data and scorer {report.version} · seed {report.seed} · {seconds(report.elapsed)}", style="dim")
+    for what, budget in (("each task", report.plan.budget), ("the whole bench", report.plan.total)):
+        if limits(budget):
+            console.print(f"budget of {what}: {limits(budget)}", style="dim")
     console.print()
     numbers = ("n", "clusters", report.headline, "Δ", "tokens", "calls", "money", "median time", "published")
     table = grid(
@@ -205,7 +232,7 @@ def print_report(report: Report) -> None:
             interval(score),
             points(difference.value) if difference else "",
             span(difference) if difference else "",
-            f"{system.total.tokens:,}",
+            tokens(system.total),
             f"{system.total.calls:,}",
             money(system.total),
             seconds(system.seconds_median),
@@ -231,9 +258,8 @@ def print_report(report: Report) -> None:
             for name, value in system.scores.items()
             if name != report.headline
         ]
-        roles = [
-            (role, f"{total.calls:,}", f"{total.failed:,}", f"{total.tokens:,}") for role, total in system.roles.items()
-        ]
+        paid = [*system.roles.items(), *((f"{role} (judging)", total) for role, total in system.judging.items())]
+        roles = [(role, f"{total.calls:,}", f"{total.failed:,}", tokens(total)) for role, total in paid]
         for place in range(max(len(extra), len(roles))):
             left = extra[place] if place < len(extra) else ("", "", "")
             right = roles[place] if place < len(roles) else ("", "", "", "")
@@ -247,6 +273,15 @@ def print_report(report: Report) -> None:
         if system.failures:
             told = ", ".join(f"{kind} {count}" for kind, count in system.failures.items())
             console.print(styled(f"{system.label}: failures by kind: {told}"))
+    if report.published:
+        names = list(dict.fromkeys(name for figures in report.published.values() for name in figures))
+        published = grid("published, for all the benchmark's tasks", *names, right=names)
+        for who, figures in report.published.items():
+            published.add_row(styled(who), *(percent(figures.get(name)) for name in names))
+        put(console, published)
+        console.print()
+    for note in report.notes:
+        console.print(styled(f"note: {note}", style="yellow"))
     if report.scripted:
         console.print("scripted policy: these figures show mechanics only", style="yellow")
     for note in model_notes(report.model.split(", ")):
@@ -260,16 +295,57 @@ def places_for(plan: Plan) -> int:
     return 1 if any(model.startswith("embedded") for model in models) else 8
 
 
-def show_bench(store: Store, bench_id: str, *, as_json: bool) -> int:
+def ray_from(engine: EngineName | None, *, workers: int | None, address: str | None) -> tuple[int, str | None] | None:
+    """Ray's workers and address, or ``None`` for this process. Raises InputError for what goes with Ray only."""
+    if engine is EngineName.ray:
+        return workers or 2, address
+    if workers is not None or address is not None:
+        raise InputError("--workers and --ray-address are the Ray engine's; add --engine ray")
+    return None
+
+
+def command_line(arguments: Sequence[str]) -> str:
+    """The command as it was given, to be stored with the bench: without the store's URL, which may hold a password."""
+    kept: list[str] = []
+    skip = False
+    for argument in arguments:
+        if not skip and argument != "--store" and not argument.startswith("--store="):
+            kept.append(argument)
+        skip = argument == "--store"
+    return shlex.join(["motet", *kept])
+
+
+def check_page(path: Path) -> None:
+    """See that the HTML report can be written to ``path``, before a bench is run for it. Raises InputError."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise InputError("--html needs a plotting library: pip install 'motet[bench]'")
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise InputError(f"--html {path} is a folder; give a file")
+    if not folder.is_dir():
+        raise InputError(f"--html {path}: the folder {folder} is not there")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise InputError(f"--html {path} may not be written")
+
+
+def show_bench(store: Store, bench_id: str, *, as_json: bool, html: Path | None = None) -> int:
     """Print the report of a bench as it stands."""
     import asyncio
 
-    report = make_report(store, bench_id, asyncio.run(read_plan(store, bench_id)))
+    if html is not None:
+        check_page(html)
+    put_report(make_report(store, bench_id, asyncio.run(read_plan(store, bench_id))), html=html, as_json=as_json)
+    return DONE
+
+
+def put_report(report: Report, *, html: Path | None, as_json: bool) -> None:
+    """``report`` to standard output, and to ``html``."""
+    if html is not None:
+        html.write_text(render_page(report), encoding="utf-8")
     if as_json:
         sys.stdout.write(f"{json_text(report_json(report))}\n")
     else:
         print_report(report)
-    return DONE
 
 
 def benchmark_options(*, subset: str | None, dialect: str | None, others: Sequence[str]) -> dict[str, Any]:
@@ -291,33 +367,49 @@ def benchmark_options(*, subset: str | None, dialect: str | None, others: Sequen
 def built_systems(
     names: Sequence[str], *, model: str | None, tools: Sequence[str], settings: Sequence[str]
 ) -> list[System]:
-    """The systems called ``names``, each with the flags and settings that it has a key for. Raises InputError for one that fits none."""
+    """The systems called ``names``, each with the flags and settings that it has a key for. Raises InputError for one that fits none.
+
+    A setting is for one system when it begins with its name and a dot; the second of two equal names is called NAME-2.
+    """
+    if not names:
+        raise InputError("--systems names no system; name at least one, such as react or noop")
     flags: dict[str, tuple[tuple[str, ...], Any]] = {
-        "--model": (("model",), model),
-        "--tools": (("tools",), list(tools) or None),
+        flag: ((key,), value)
+        for flag, key, value in (("--model", "model", model), ("--tools", "tools", tools))
+        if value
     }
+    counts: Counter[str] = Counter()
+    labels = []
+    for name in names:
+        counts[name] += 1
+        labels.append(name if counts[name] == 1 else f"{name}-{counts[name]}")
     fitted: set[str] = set()
     systems = []
-    for name in names:
+    for name, label in zip(names, labels, strict=True):
         known = fields(name)
-        own_flags: dict[str, tuple[tuple[str, ...], Any]] = {}
-        for flag, (path, value) in flags.items():
-            if value is not None and path[0] in known:
-                own_flags[flag] = (path, value)
-                fitted.add(flag)
-        own_settings = []
+        own_flags = {flag: given for flag, given in flags.items() if given[0][0] in known}
+        shared, own = [], []
         for text in settings:
-            path, _ = parse_setting(text)
-            mine = path[0] == name and len(path) > 1
-            if mine or (path[0] in known and path[0] not in names):
-                own_settings.append(text.partition(".")[2] if mine else text)
+            if text.startswith(f"{label}."):
+                own.append(text.removeprefix(f"{label}."))
                 fitted.add(text)
-        systems.append(system_from(name, file=None, flags=own_flags, settings=own_settings))
-    for text in settings:
-        if text not in fitted:
-            keys = sorted({key for name in names for key in fields(name)})
-            raise InputError(f"-c {text}: none of {', '.join(names)} has that key; keys: {', '.join(keys)}")
+            elif not any(text.startswith(f"{other}.") for other in labels) and parse_setting(text)[0][0] in known:
+                shared.append(text)
+                fitted.add(text)
+        fitted.update(own_flags)
+        systems.append(system_from(name, file=None, flags=own_flags, settings=[*shared, *own]))
+    for given in (*flags, *(f"-c {text}" for text in settings)):
+        if given.removeprefix("-c ") not in fitted:
+            raise InputError(f"{given}: {_no_such_key(given, names)}")
     return systems
+
+
+def _no_such_key(given: str, names: Sequence[str]) -> str:
+    keys = sorted({key for name in names for key in fields(name)})
+    if not keys:
+        return f"{', '.join(names)} takes no settings"
+    wanted = given.partition(" ")[2] or given.removeprefix("--")
+    return f"no system here has that key{nearest(wanted.partition('=')[0].partition('.')[0], keys)}"
 
 
 def replay_report(name: str, files: Sequence[Path], *, as_json: bool) -> int:

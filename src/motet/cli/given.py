@@ -43,12 +43,13 @@ def budget_from(
     calls: int | None,
     seconds: float | None,
     base: Budget | None = None,
+    flag: str = "--budget",
 ) -> Budget | None:
-    """A budget from its flags, on top of ``base``; ``None`` when nothing is limited. Raises InputError."""
+    """A budget from its flags ``--budget-…``, on top of ``base``; ``None`` when nothing is limited. Raises InputError."""
     limits: dict[str, Any] = {"tokens": tokens, "money": money, "calls": calls, "seconds": seconds}
     for name, value in limits.items():
         if value is not None and not (math.isfinite(value) and value > 0):
-            raise InputError(f"--budget-{name} {value:g} is no limit: give a number above zero")
+            raise InputError(f"{flag}-{name} {value:g} is no limit: give a number above zero")
     given = {name: value for name, value in limits.items() if value is not None}
     if not given:
         return base

@@ -19,3 +19,10 @@ class Assume(StrEnum):
 
     done = "done"
     redo = "redo"
+
+
+class EngineName(StrEnum):
+    """Where the cells of a bench are worked."""
+
+    local = "local"
+    ray = "ray"

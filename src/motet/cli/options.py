@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
 
-from motet.cli.modes import Assume, Mode
+from motet.cli.modes import Assume, EngineName, Mode
 
 StoreOption: TypeAlias = Annotated[
     str | None,
@@ -37,4 +38,29 @@ AssumeOption: TypeAlias = Annotated[
 PriceOption: TypeAlias = Annotated[
     str | None,
     typer.Option("--price", metavar="IN,OUT", help="Dollars per million tokens, for a model whose price is not known."),
+]
+
+# Of a bench, whether it is begun or resumed.
+
+ParallelOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option("--parallel", metavar="N", min=1, help="Tasks at a time, per process (8; embedded models: 1)."),
+]
+EngineOption: TypeAlias = Annotated[
+    EngineName | None, typer.Option("--engine", help="This process, or the processes of Ray (default: local).")
+]
+WorkersOption: TypeAlias = Annotated[
+    int | None, typer.Option("--workers", metavar="N", min=1, help="Processes of the Ray engine (default: 2).")
+]
+RayAddressOption: TypeAlias = Annotated[
+    str | None, typer.Option("--ray-address", metavar="HOST:PORT", help="A Ray cluster that is running already.")
+]
+TotalTokensOption: TypeAlias = Annotated[
+    int | None, typer.Option("--total-tokens", metavar="N", min=1, help="For the whole bench.")
+]
+TotalMoneyOption: TypeAlias = Annotated[
+    float | None, typer.Option("--total-money", metavar="DOLLARS", help="For the whole bench.")
+]
+HtmlOption: TypeAlias = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write the report with plots there.")
 ]

@@ -6,14 +6,21 @@ from motet.cli.modes import Mode
 from motet.cli.options import (
     AssumeOption,
     CallsOption,
+    EngineOption,
+    HtmlOption,
     JsonOption,
     MoneyOption,
+    ParallelOption,
     PriceOption,
     ProgressOption,
+    RayAddressOption,
     RunArgument,
     SecondsOption,
     StoreOption,
     TokensOption,
+    TotalMoneyOption,
+    TotalTokensOption,
+    WorkersOption,
 )
 
 
@@ -25,6 +32,13 @@ def resume(
     budget_calls: CallsOption = None,
     budget_seconds: SecondsOption = None,
     price: PriceOption = None,
+    total_tokens: TotalTokensOption = None,
+    total_money: TotalMoneyOption = None,
+    parallel: ParallelOption = None,
+    engine: EngineOption = None,
+    workers: WorkersOption = None,
+    ray_address: RayAddressOption = None,
+    html: HtmlOption = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
     progress: ProgressOption = Mode.auto,
@@ -36,8 +50,9 @@ def resume(
       motet resume last
       motet resume 261130-1f --budget-tokens 50000
       motet resume last --assume done
+      motet resume 261130-7b --total-money 5 --parallel 16
 
-    A limit given here replaces that limit of the run; what was spent stays spent.
+    A limit given here replaces that limit of the run; what was spent stays spent. The options from --total-tokens to --html are for benches.
     """
     import asyncio
 
@@ -59,12 +74,30 @@ def resume(
             raise InputError(
                 f"run {row.id} is a cell of bench {row.parent}; resume that: motet resume {row.parent}{hint}"
             )
+        a_tasks = [budget_tokens, budget_money, budget_calls, budget_seconds]
+        a_bench = [total_tokens, total_money, parallel, engine, workers, ray_address, html]
         if row.kind == "bench":
             from motet.bench.runner import read_plan
-            from motet.cli.benchwork import Work
+            from motet.cli.benchwork import Work, check_page, ray_from
 
+            if any(value is not None for value in a_tasks):
+                raise InputError(
+                    f"run {row.id} is a bench: every task of it has the same budget, which stays; --total-tokens and --total-money are the whole bench's"
+                )
+            ray = ray_from(engine, workers=workers, address=ray_address)
+            if html is not None:
+                check_page(html)
             plan = asyncio.run(read_plan(opened, row.id))
-            return Work(opened, mode=progress, as_json=as_json, hint=hint).resume(row.id, plan)
+            bench = Work(opened, mode=progress, as_json=as_json, html=html, parallel=parallel, ray=ray, hint=hint)
+            return bench.resume(
+                row.id,
+                plan,
+                total=budget_from(tokens=total_tokens, money=total_money, calls=None, seconds=None, flag="--total"),
+                price=given_price,
+                assume=assume.value if assume else None,
+            )
+        if any(value is not None for value in a_bench):
+            raise InputError(f"run {row.id} is no bench: it takes --budget-…, --price and --assume")
         config, _ = asyncio.run(read_config(opened, row.id))
         limits = config.get("budget") if isinstance(config, dict) else None
         base = Budget.model_validate(limits) if limits else None

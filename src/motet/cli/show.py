@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from motet.cli.options import JsonOption, RunArgument, StoreOption
+from motet.cli.options import HtmlOption, JsonOption, RunArgument, StoreOption
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,12 +24,13 @@ def show(
         str | None, typer.Option("--call", metavar="SCOPE:ORDINAL", help="One call with all its messages.")
     ] = None,
     events: Annotated[bool, typer.Option("--events", help="The whole timeline.")] = False,
+    html: HtmlOption = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Look inside a run.
 
-    Its answer, what it cost, what happened, and every call it made.
+    Its answer, what it cost, what happened, and every call it made. Of a bench: its report, also while it is at work.
 
     \b
     Examples:
@@ -43,6 +44,7 @@ def show(
     from motet.cli.calls import calls_table, find_call, print_call
     from motet.cli.sight import events_of, look
     from motet.cli.terminal import json_text, output, put
+    from motet.errors import InputError
     from motet.store.queries import call_list, resolve_run
     from motet.store.store import Store
 
@@ -51,7 +53,13 @@ def show(
         if row.kind == "bench":
             from motet.cli.benchwork import show_bench
 
-            return show_bench(opened, row.id, as_json=as_json)
+            if calls or call is not None or events:
+                raise InputError(
+                    f"run {row.id} is a bench, and its cells made the calls: motet show {row.id}.1 --calls shows the first one's"
+                )
+            return show_bench(opened, row.id, as_json=as_json, html=html)
+        if html is not None:
+            raise InputError(f"run {row.id} is no bench: only those have an HTML report")
         made = call_list(opened, row.id) if calls or call is not None else []
         if call is not None:
             one = find_call(made, call, run_id=row.id)
