@@ -90,7 +90,11 @@ def workflows(draw: st.DrawFn, text: st.SearchStrategy[str] = TEXT) -> Workflow:
 def completed(draw: st.DrawFn, choices: list[Choice]) -> Edit:
     """One of ``choices``, with the texts that it asks for."""
     choice = draw(st.sampled_from(choices))
-    tools = draw(st.lists(st.sampled_from(READS), unique=True)) if "tools" in choice.fill else []
+    writes = (
+        [tool for tool in choice.current.split(", ") if TOOLS.get(tool) == "write"] if choice.kind == "tools" else []
+    )
+    lists = st.lists(st.sampled_from(READS), unique=True).map(lambda some: [*some, *writes])
+    tools = draw(lists.filter(lambda some: (", ".join(some) or "none") != choice.current))
     different = TEXT.filter(lambda text: clean_text(text) != choice.current)
     return choice.complete(prompt=draw(different), subtask=draw(different), tools=tools)
 

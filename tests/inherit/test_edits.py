@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -288,3 +292,13 @@ def test_the_shipped_role_sets_leave_room_for_edits(roles: str) -> None:
     limits = named_roles(roles)
     choices = enumerate_edits(workflow, limits, tools)
     assert {"prompt", "subtask", "add_node", "insert_node"} <= {choice.kind for choice in choices}
+
+
+def test_the_documents_example_prints_what_it_says() -> None:
+    """The example of the page on workflows runs and prints the text below it."""
+    page = (Path(__file__).parents[2] / "docs" / "inherit-workflow.md").read_text(encoding="utf-8")
+    code, shown = (page.partition(f"```{language}\n")[2].partition("```")[0] for language in ("python", "text"))
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(compile(code, "inherit-workflow.md", "exec"), {})
+    assert said.getvalue() == shown

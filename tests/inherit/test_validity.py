@@ -40,16 +40,10 @@ def put(role: str, field: str, value: object) -> Callable[[Nodes], str]:
     return seed
 
 
-def more(new: Node, *, node: str | None = None, read_by: str = "") -> Callable[[Nodes], str]:
-    """Seeds another node, perhaps read by the first of a role."""
-
-    def seed(nodes: Nodes) -> str:
-        nodes.append(new.model_dump())
-        if read_by:
-            one(nodes, read_by)["inputs"] += (new.id,)
-        return new.id if node is None else node
-
-    return seed
+def dead_end(nodes: Nodes) -> str:
+    """A worker that nobody reads."""
+    nodes.append(node("zz").model_dump())
+    return "zz"
 
 
 def same_id(nodes: Nodes) -> str:
@@ -120,7 +114,7 @@ SEEDS: list[tuple[str, Callable[[Nodes], str]]] = [
     ("several-executors", second_executor),
     ("no-executor", without_executor),
     ("several-outputs", dangling_output),
-    ("unreachable", more(node("zz"))),
+    ("unreachable", dead_end),
     ("role-count", without_integrator),
 ]
 
@@ -165,7 +159,9 @@ def test_words_say_what_would_be_right() -> None:
     assert "'dates' → 'mail' → 'dates' is a cycle" in told(
         node("mail", "worker", "dates"), node("dates", "worker", "mail"), *base[2:]
     )
-    assert "let one of these read it: 'doubt', 'plan', 'mail'" not in told(*base)
+    assert "does not reach the output 'act'; let one of these read it: 'dates', 'doubt', 'plan' [" in told(
+        *base, node("aside", "critic", "mail")
+    )
     assert told(*base) == ""
 
 

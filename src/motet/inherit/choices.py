@@ -2,8 +2,7 @@
 
 What is listed, in this order:
 
-- another prompt, another subtask, for every node;
-- one tool more or one less, for every node that may hold tools;
+- another prompt, another subtask, for every node; other tools, for those that may hold some;
 - a new node: one that begins, read by one node; one like another, with its inputs and readers; one after the output, which becomes the output;
 - a node less; an edge more; an edge less;
 - an input moved to the front or the back;
@@ -89,6 +88,8 @@ class Choice(Value):
             return NodePrompt(node=edit.node, prompt=prompt)
         if isinstance(edit, NodeSubtask):
             return NodeSubtask(node=edit.node, subtask=subtask)
+        if isinstance(edit, NodeTools):
+            return NodeTools(node=edit.node, tools=tuple(tools))
         if isinstance(edit, AddNode | InsertNode):
             texts = {**given, "id": id or edit.node.id, "name": name, "rationale": rationale}
             held = {"tools": tuple(tools)} if "tools" in self.fill else {}
@@ -101,7 +102,7 @@ def enumerate_edits(
 ) -> list[Choice]:
     """Every edit of ``workflow`` that can be made, in the order of the menu, always the same for the same workflow.
 
-    ``tried`` holds (hash of the workflow it was made on, edit); those made on this very workflow, at the same place and whatever their texts, are left out.
+    ``tried`` holds (hash of the workflow it was made on, edit); those made on this very workflow, at the same place and whatever their texts or tools, are left out.
     """
     done = {place(edit) for hash_, edit in tried if hash_ == workflow.hash}
     found: dict[str, Choice] = {}
@@ -153,14 +154,12 @@ def _candidates(workflow: Workflow, roles: RoleSet, tools: Effects) -> Iterator[
 
 
 def _tools(node: Node, roles: RoleSet, tools: Effects) -> Iterator[Choice]:
-    current = ", ".join(node.tools) or "none"
-    for tool in roles.holdable(node.role, tools) if node.role in roles.roles else ():
-        if tool not in node.tools:
-            more = NodeTools(node=node.id, tools=(*node.tools, tool))
-            yield _choice(more, f"tools of {node.id}", f"add {tool}", current=current)
-    for tool in dict.fromkeys(node.tools):
-        less = NodeTools(node=node.id, tools=tuple(held for held in node.tools if held != tool))
-        yield _choice(less, f"tools of {node.id}", f"drop {tool}", current=current)
+    """Other tools for ``node``, with the first list that may stand in for them: one tool more, or one less."""
+    more = [(*node.tools, tool) for tool in roles.holdable(node.role, tools) if tool not in node.tools]
+    less = [tuple(held for held in node.tools if held != tool) for tool in node.tools]
+    for other in (*more, *less):
+        edit = NodeTools(node=node.id, tools=other)
+        yield _choice(edit, "other tools for", node.id, fill=("tools",), current=", ".join(node.tools) or "none")
 
 
 def _additions(workflow: Workflow, roles: RoleSet, tools: Effects) -> Iterator[Choice]:

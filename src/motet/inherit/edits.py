@@ -183,12 +183,10 @@ def check_drop(workflow: Workflow, ids: Iterable[str], roles: RoleSet, tools: Ef
 
 
 def place(edit: Edit) -> str:
-    """Where an edit takes hold, and how, without the texts it writes: two edits of one place are the same attempt."""
+    """Where an edit takes hold, and how, without the texts and tools it writes: two edits of one place are the same attempt."""
     match edit:
-        case NodePrompt() | NodeSubtask() | RemoveNode():
+        case NodePrompt() | NodeSubtask() | NodeTools() | RemoveNode():
             return f"{edit.kind} {edit.node}"
-        case NodeTools():
-            return f"{edit.kind} {edit.node}: {', '.join(edit.tools)}"
         case AddNode():
             return f"{edit.kind} {edit.node.role}: {', '.join(edit.node.inputs)} > {', '.join(sorted(edit.readers))}"
         case AddEdge() | RemoveEdge():

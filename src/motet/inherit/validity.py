@@ -216,9 +216,7 @@ def _output(workflow: Workflow, roles: RoleSet, _tools: Effects) -> Iterator[Pro
         for id_ in workflow.ends:
             if id_ != outputs[0]:
                 readers = tuple(
-                    n.id
-                    for n in workflow.by_id.values()
-                    if roles.port(n.role, workflow.by_id[id_].role) and n.id != id_
+                    other for other in workflow.by_id if id_ in _readable(workflow, workflow.by_id[other], roles)
                 )
                 can = f"let one of these read it: {listed(readers)}" if readers else "take it away"
                 message = f"nobody reads {shown(id_)}, so its work does not reach the output {shown(outputs[0])}; {can}"
