@@ -4,7 +4,7 @@
 
 The server waits ``--latency`` seconds before each answer, long enough for every agent's request to be there at the same time. Each agent makes two requests: one that is
 answered by a tool call, and one with the tool's result. Each arm works in a new process in each round, the two in turn; then Motet works once more against a
-server that fails a fifth of all requests, in every way that it knows. Counted are whole answers at the server, two of them to an agent that warms up, and model calls with their replies in the store after the work was done once.
+server that fails a fifth of all requests, in every way that it knows. Counted are whole answers at the server, and model calls with their replies in the store after the work was done once.
 
 Memory is resident: before the first call (everything imported, the store open), at its peak, after the work, and, in the first round, after as much work
 again in the same process, which shows whether it grows with the number of calls. Exits with 1 when a call was lost.
@@ -43,13 +43,13 @@ def resident() -> float:
     return pages * resource.getpagesize() / 1e6
 
 
-def work(arm: str, url: str, agents: int, *, twice: bool) -> dict[str, float]:
+def work(arm: str, url: str, agents: int, *, warm_url: str, twice: bool) -> dict[str, float]:
     """One arm's work in this process. With ``twice`` it is done again, for ``again_mb``; the other figures are those of the first time."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with tempfile.TemporaryDirectory() as folder, Store.open(f"sqlite:///{Path(folder) / 'runs.db'}") as store:
 
-        def once(count: int) -> float:
+        def once(url: str, count: int) -> float:
             start = time.perf_counter()
             if arm == "bare":
                 asyncio.run(with_bare_client(url, agents=count))
@@ -57,17 +57,17 @@ def work(arm: str, url: str, agents: int, *, twice: bool) -> dict[str, float]:
                 asyncio.run(with_motet(url, agents=count, store=store, attempts=ATTEMPTS))
             return time.perf_counter() - start
 
-        once(1)
+        once(warm_url, 1)
         stored = in_store(store)
         facts = {"before_mb": resident()}
         used = time.process_time()
-        facts["seconds"] = once(agents)
+        facts["seconds"] = once(url, agents)
         facts["cpu_seconds"] = time.process_time() - used
         facts["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
         facts["after_mb"] = resident()
         facts["stored"] = in_store(store) - stored
         if twice:
-            once(agents)
+            once(url, agents)
             facts["again_mb"] = resident()
     return facts
 
@@ -80,15 +80,15 @@ def in_store(store: Store) -> int:
     return store.read_now(lambda connection: connection.execute(count).scalar_one())
 
 
-def in_new_process(arm: str, server: Server, agents: int, *, twice: bool) -> dict[str, float]:
+def in_new_process(arm: str, server: Server, agents: int, *, warm: Server, twice: bool) -> dict[str, float]:
     """``work`` in a process of its own, with the server's counts."""
     before = server.stats()
     command = [sys.executable, "-m", "benchmarks.in_flight", "--agents", str(agents), "--arm", arm]
-    command += ["--url", server.base_url, *(["--twice"] if twice else [])]
+    command += ["--url", server.base_url, "--warm-url", warm.base_url, *(["--twice"] if twice else [])]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True)
     facts: dict[str, float] = json.loads(done.stdout)
     after = server.stats()
-    facts["expected"] = STEPS * (agents * (2 if twice else 1) + 1)  # and one agent that warmed up
+    facts["expected"] = STEPS * agents * (2 if twice else 1)
     facts["answered"] = after.completed - before.completed
     facts["faults"] = after.faults - before.faults
     facts["at_once"] = after.at_once
@@ -103,18 +103,20 @@ def main() -> int:
     options.add_argument("--latency", type=float, default=3.0, help="seconds before each answer")
     options.add_argument("--arm", choices=("bare", "motet"), help=argparse.SUPPRESS)
     options.add_argument("--url", help=argparse.SUPPRESS)
+    options.add_argument("--warm-url", help=argparse.SUPPRESS)
     options.add_argument("--twice", action="store_true", help=argparse.SUPPRESS)
     asked = options.parse_args()
     if asked.arm:
-        print(json.dumps(work(asked.arm, asked.url, asked.agents, twice=asked.twice)))
+        print(json.dumps(work(asked.arm, asked.url, asked.agents, warm_url=asked.warm_url, twice=asked.twice)))
         return 0
     arms: dict[str, list[dict[str, float]]] = {"bare": [], "motet": []}
-    with Server(calls=STEPS - 1, latency=asked.latency) as server:
+    with Server(calls=STEPS - 1) as warm, Server(calls=STEPS - 1, latency=asked.latency) as server:
         for number in range(asked.rounds):
             for arm in sorted(arms, reverse=number % 2 == 1):
-                arms[arm].append(in_new_process(arm, server, asked.agents, twice=number == 0))
-    with Server(calls=STEPS - 1, latency=asked.latency, faults="mixed=0.2", seed=1) as server:
-        arms["motet, 20 % faults"] = [in_new_process("motet", server, asked.agents, twice=True)]
+                arms[arm].append(in_new_process(arm, server, asked.agents, warm=warm, twice=number == 0))
+    faulty = Server(calls=STEPS - 1, latency=asked.latency, faults="mixed=0.2", seed=1)
+    with Server(calls=STEPS - 1) as warm, faulty as server:
+        arms["motet, 20 % faults"] = [in_new_process("motet", server, asked.agents, warm=warm, twice=True)]
     ok = all(
         one["answered"] == one["expected"] and one["stored"] == (0 if arm == "bare" else asked.agents * STEPS)
         for arm, rounds in arms.items()
