@@ -603,3 +603,13 @@ def test_the_decorator_takes_options_or_none() -> None:
 
     assert (plain.name, plain.effect, plain.function(2)) == ("plain", "read", 4)
     assert (other.name, other.effect, call(other, {"a": 2}).text) == ("renamed", "write", "6")
+
+
+def test_a_write_to_a_state_in_this_process_needs_no_key() -> None:
+    """The tools of a forkable world are plain functions; there is no service that a key would be passed on to."""
+
+    def put(book: str) -> str:
+        """Put a book down."""
+        return book
+
+    assert FunctionTool(put, effect="write", delivery="local").delivery == "local"

@@ -6,20 +6,23 @@ from collections.abc import Mapping
 
 import sqlalchemy as sa
 
+from motet.bench.benchmark import Benchmark
 from motet.bench.plan import Plan
+from motet.bench.runner import JUDGE
 from motet.models.model import Message, Price, Request, estimate_tokens
 from motet.runs.workplace import names_of, needs_of
 from motet.store.schema import calls, runs
 from motet.store.store import Store
 from motet.system import System
 from motet.task import Task
+from motet.tools.tool import spec
 from motet.usage import Usage
 from motet.value import Value
 
 
 class Forecast(Value):
-    """What one system's cells will cost together. ``basis`` says how it is known: ``history`` of ``seen`` cells, or ``limits``, which it will not pass
-    but for what tools return. Money is ``None`` without a price.
+    """What one system's cells will cost together, judging apart. ``basis`` says how it is known: ``history`` of ``seen`` cells, or ``limits``: as many steps
+    and as long replies as its configuration and the budget of a task allow, without its instructions and what tools return. Money is ``None`` without a price.
     """
 
     label: str
@@ -35,6 +38,7 @@ def forecast(
     store: Store,
     plan: Plan,
     systems: Mapping[str, System],
+    benchmark: Benchmark,
     tasks: Mapping[str, Task],
     price: Mapping[str, Price | None],
 ) -> list[Forecast]:
@@ -42,14 +46,13 @@ def forecast(
     cells = plan.epochs * len(plan.tasks)
     found = []
     for label, system in systems.items():
-        entry = next(entry for entry in plan.systems if entry.label == label)
-        seen, per_cell = _history(store, plan.benchmark, entry.name, names_of(needs_of(system)))
+        seen, per_cell = _history(store, plan.benchmark, label, names_of(needs_of(system)))
         if seen:
             usage = Usage(prompt=round(per_cell[1] * cells), completion=round(per_cell[2] * cells))
             count: int | None = round(per_cell[0] * cells)
             basis = "history"
         else:
-            count, usage = _limits(system, tasks, plan.epochs)
+            count, usage = _limits(system, benchmark, tasks, plan)
             basis = "limits"
         known = price.get(label)
         money = known.of(usage) if known is not None else None
@@ -76,7 +79,7 @@ def _history(store: Store, benchmark: str, system: str, model: str) -> tuple[int
         sa.func.count(),
         sa.func.coalesce(sa.func.sum(calls.c.prompt), 0),
         sa.func.coalesce(sa.func.sum(calls.c.completion), 0),
-    ).where(calls.c.run_id.in_(cells), calls.c.kind == "model")
+    ).where(calls.c.run_id.in_(cells), calls.c.kind == "model", ~calls.c.scope.contains(f"/{JUDGE}"))
 
     def query(connection: sa.Connection) -> tuple[int, tuple[float, float, float]]:
         seen = connection.execute(sa.select(sa.func.count()).select_from(cells.subquery())).scalar_one()
@@ -86,17 +89,26 @@ def _history(store: Store, benchmark: str, system: str, model: str) -> tuple[int
     return store.read_now(query)
 
 
-def _limits(system: System, tasks: Mapping[str, Task], epochs: int) -> tuple[int | None, Usage]:
-    """The most that an agent with step and token limits can spend without counting what tools return; unknown for other systems."""
+def _limits(system: System, benchmark: Benchmark, tasks: Mapping[str, Task], plan: Plan) -> tuple[int | None, Usage]:
+    """What an agent with limits on its steps and replies spends if it uses them up; unknown for other systems."""
     if not needs_of(system).models:
         return 0, Usage(prompt=0, completion=0)
     steps, reply = getattr(system, "max_steps", None), getattr(system, "max_tokens", None)
     if not isinstance(steps, int) or not isinstance(reply, int):
         return None, Usage()
-    prompt = 0
+    steps = min(steps, plan.budget.calls or steps)
+    prompt = completion = 0
     for task in tasks.values():
-        first = estimate_tokens(Request(messages=(Message(role="user", content=task.question),), max_tokens=1))
+        world = benchmark.setting(task).world
+        tools = tuple(spec(tool) for tool in world.tools()) if world is not None else ()
+        question = (Message(role="user", content=task.question),)
+        first = estimate_tokens(Request(messages=question, tools=tools, max_tokens=1))
         # Each step is shown the replies of those before it.
-        prompt += steps * first + reply * steps * (steps - 1) // 2
-    count = steps * len(tasks) * epochs
-    return count, Usage(prompt=prompt * epochs, completion=count * reply)
+        own = Usage(prompt=steps * first + reply * steps * (steps - 1) // 2, completion=steps * reply)
+        assert own.prompt is not None
+        assert own.completion is not None
+        allowed = plan.budget.tokens
+        share = min(1.0, allowed / (own.prompt + own.completion)) if allowed is not None else 1.0
+        prompt += round(own.prompt * share)
+        completion += round(own.completion * share)
+    return steps * len(tasks) * plan.epochs, Usage(prompt=prompt * plan.epochs, completion=completion * plan.epochs)

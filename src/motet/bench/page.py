@@ -14,6 +14,11 @@ from motet.usage import Totals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Lines and texts are drawn in an ink of which the page then makes its own text colour, light or dark.
+_INK = "#010203"
+_LEAST = 5.0  # points to either side of no difference that are always shown
 
 
 def render_page(report: Report) -> str:
@@ -95,6 +100,7 @@ def limits(budget: Budget) -> str:
 
 def _pictures(report: Report) -> list[tuple[str, str]]:
     try:
+        import matplotlib as mpl
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
         raise InputError("the HTML report needs its plotting library: pip install 'motet[bench]'") from None
@@ -109,22 +115,35 @@ def _pictures(report: Report) -> list[tuple[str, str]]:
         ("Difference to the first system", _differences),
         ("Tokens and score", _cost),
     ):
-        figure = Figure(figsize=(8, 4 if draw is _cost else height), layout="constrained")
-        axes = figure.subplots()
-        axes.spines[["top", "right"]].set_visible(False)
-        if draw(axes, systems, report.headline):
-            drawn.append((title, _svg(figure)))
+        with mpl.rc_context(
+            {
+                # Names within the file are the same each time; texts stay texts, and a dollar in them is a dollar.
+                "svg.hashsalt": "motet",
+                "svg.fonttype": "none",
+                "text.parse_math": False,
+                "text.color": _INK,
+                "axes.edgecolor": _INK,
+                "axes.labelcolor": _INK,
+                "xtick.color": _INK,
+                "ytick.color": _INK,
+            }
+        ):
+            figure = Figure(figsize=(8, 3.4 if draw is _cost else height), layout="constrained")
+            axes = figure.subplots()
+            axes.spines[["top", "right"]].set_visible(False)
+            if draw(axes, systems, report.headline):
+                drawn.append((title, _svg(figure)))
     return drawn
 
 
 def _scores(axes: Axes, systems: list[SystemRow], headline: str) -> bool:
     for place, system in enumerate(systems):
         _bar(axes, place, system.scores[headline], color="C0")
-        published = system.paper.get(headline)
-        if published is not None:
-            axes.plot([100 * published], [place], "d", color="C3", label=None if place else "published")
+        if headline in system.paper:
+            axes.plot([100 * system.paper[headline]], [place], "d", color="C3")
     axes.set_xlim(-2, 102)
-    _label(axes, systems, f"{headline}, % (bars: 95 % interval; diamonds: published)")
+    published = any(headline in system.paper for system in systems)
+    _label(axes, systems, f"{headline}, % (bars: 95 % interval{'; diamonds: published' if published else ''})")
     return True
 
 
@@ -136,6 +155,9 @@ def _differences(axes: Axes, systems: list[SystemRow], headline: str) -> bool:
     if not others:
         return False
     axes.axvline(0, color="0.6", linewidth=1)
+    # A difference of a fraction of a point must not fill the width.
+    left, right = axes.get_xlim()
+    axes.set_xlim(min(left, -_LEAST), max(right, _LEAST))
     _label(axes, others, f"{headline}, points more than {systems[0].label}, on the same tasks")
     return True
 
@@ -146,7 +168,7 @@ def _cost(axes: Axes, systems: list[SystemRow], headline: str) -> bool:
         tokens = system.total.tokens / max(system.ended, 1)
         if score.value is None:
             continue
-        axes.plot([tokens], [100 * score.value], "o", label=system.label)
+        axes.plot([tokens], [100 * score.value], "o", clip_on=False)
         axes.annotate(system.label, (tokens, 100 * score.value), xytext=(6, 4), textcoords="offset points")
     axes.set_xlabel("tokens per task")
     axes.set_ylabel(f"{headline}, %")
@@ -170,12 +192,9 @@ def _label(axes: Axes, systems: list[SystemRow], text: str) -> None:
     axes.set_xlabel(text)
 
 
-def _svg(figure: object) -> str:
-    import matplotlib as mpl
-
+def _svg(figure: Figure) -> str:
     buffer = io.StringIO()
-    # A fixed salt and no date: the same figures give the same file.
-    with mpl.rc_context({"svg.hashsalt": "motet", "svg.fonttype": "none"}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None})  # type: ignore[attr-defined]
+    # No date: the same figures give the same file.
+    figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
     text = buffer.getvalue()
-    return text[text.index("<svg") :]
+    return text[text.index("<svg") :].replace(_INK, "currentColor")

@@ -107,6 +107,32 @@ def open_benchmark(name: str, options: Mapping[str, object]) -> Benchmark:
     return made
 
 
+def draw_up(
+    benchmark: str,
+    systems: Sequence[System],
+    *,
+    options: Mapping[str, JsonValue] | None = None,
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    **rest: Any,
+) -> Plan:
+    """The plan of a new bench: ``systems`` on the tasks that ``limit`` or ``sample`` pick. ``rest`` are further fields of Plan.
+
+    Raises InputError for what is wrong with any of it.
+    """
+    opened = open_benchmark(benchmark, options or {})
+    return Plan(
+        benchmark=benchmark,
+        options=dict(options or {}),
+        benchmark_version=opened.version,
+        systems=label_systems(systems),
+        tasks=pick([task.id for task in opened.tasks()], limit=limit, sample=sample, seed=seed),
+        seed=seed,
+        **rest,
+    )
+
+
 def pick(ids: Sequence[str], *, limit: int | None = None, sample: int | None = None, seed: int = 0) -> tuple[str, ...]:
     """The first ``limit`` of ``ids``, or a seeded ``sample`` of them in their own order.
 

@@ -92,7 +92,7 @@ def bench(
     """
     import sys
 
-    from motet.bench.plan import Plan, label_systems, open_benchmark, pick
+    from motet.bench.plan import draw_up
     from motet.cli.benchwork import (
         Work,
         benchmark_options,
@@ -119,26 +119,15 @@ def bench(
     ray = ray_from(engine, workers=workers, address=ray_address)
     if html is not None:
         check_page(html)
-    benchmark = open_benchmark(name, benchmark_values)
     names = split_names(["react"] if systems is None else systems)
-    built = built_systems(
-        names,
-        model=model,
-        tools=split_names(tools or []),
-        settings=settings or (),
-    )
-    plan = Plan(
-        benchmark=name,
+    plan = draw_up(
+        name,
+        built_systems(names, model=model, tools=split_names(tools or []), settings=settings or ()),
         options=benchmark_values,
-        benchmark_version=benchmark.version,
-        systems=tuple(
-            # A class without fields was made from its name alone, and can be made so again.
-            entry if entry.config is not None else entry.model_copy(update={"name": name, "config": {}})
-            for name, entry in zip(names, label_systems(built), strict=True)
-        ),
-        tasks=pick([task.id for task in benchmark.tasks()], limit=limit, sample=sample, seed=seed),
-        epochs=epochs,
+        limit=limit,
+        sample=sample,
         seed=seed,
+        epochs=epochs,
         budget=budget_from(tokens=budget_tokens, money=budget_money, calls=budget_calls, seconds=budget_seconds)
         or Budget(),
         total=budget_from(tokens=total_tokens, money=total_money, calls=None, seconds=None, flag="--total") or Budget(),
@@ -146,6 +135,12 @@ def bench(
         allow_weak_sandbox=allow_weak_sandbox,
         command=command_line(sys.argv[1:]),
     )
+    # A class without fields was made from its name alone, and can be made so again.
+    entries = (
+        entry if entry.config is not None else entry.model_copy(update={"name": given, "config": {}})
+        for given, entry in zip(names, plan.systems, strict=True)
+    )
+    plan = plan.model_copy(update={"systems": tuple(entries)})
     with Store.open(store) as opened:
         if dry_run:
             return forecast_report(opened, plan, as_json=as_json)

@@ -23,7 +23,8 @@ from motet.cli.config import parse_setting, system_from
 from motet.cli.modes import EngineName, Mode
 from motet.cli.render import grid, model_notes
 from motet.cli.sit import BUDGET, DONE, FAILED, INTERRUPTED, interruptible
-from motet.cli.terminal import is_terminal, json_text, kept_output, messages, output, put, say, styled
+from motet.cli.story import counted
+from motet.cli.terminal import clean, is_terminal, json_text, kept_output, messages, output, put, say, styled
 from motet.errors import InputError
 from motet.load import load_object
 from motet.models.model import Price
@@ -133,6 +134,11 @@ class Work:
             return INTERRUPTED
         match report.status:
             case "completed":
+                if all(row.status == "failed" for row in report.rows):
+                    say(
+                        f"motet: every cell failed; motet show {self._id}.1 says why for the first one; try again with: {again}"
+                    )
+                    return FAILED
                 return DONE
             case "budget":
                 say(
@@ -218,9 +224,10 @@ def print_report(report: Report) -> None:
         if limits(budget):
             console.print(f"budget of {what}: {limits(budget)}", style="dim")
     console.print()
-    numbers = ("n", "clusters", report.headline, "Δ", "tokens", "calls", "money", "median time", "published")
+    delta = f"Δ to {clean(report.systems[0].label)}" if len(report.systems) > 1 else "Δ"
+    numbers = ("n", "clusters", report.headline, delta, "tokens", "calls", "money", "median time", "published")
     table = grid(
-        "system", "n", "clusters", report.headline, "95 % interval", "Δ", "its interval", *numbers[4:], right=numbers
+        "system", "n", "clusters", report.headline, "95 % interval", delta, "its interval", *numbers[4:], right=numbers
     )
     for system in report.systems:
         score, difference = system.scores[report.headline], system.difference
@@ -469,27 +476,32 @@ def forecast_report(store: Store, plan: Plan, *, as_json: bool) -> int:
     from motet.settings import load_settings
 
     systems = build_systems(plan)
-    tasks = chosen_tasks(open_benchmark(plan.benchmark, plan.options), plan.tasks)
+    benchmark = open_benchmark(plan.benchmark, plan.options)
+    tasks = chosen_tasks(benchmark, plan.tasks)
     models = Models(load_settings(), prices=plan_prices(plan))
     prices = {}
     for label, system in systems.items():
         names = [model for model in needs_of(system).models if isinstance(model, str)]
         prices[label] = models.get(names[0]).info.price if names else None
-    found = forecast(store, plan, systems, tasks, prices)
+    found = forecast(store, plan, systems, benchmark, tasks, prices)
     if as_json:
         body = {"tasks": len(plan.tasks), "cells": plan.size, "systems": [item.model_dump() for item in found]}
         sys.stdout.write(f"{json_text(body)}\n")
         return DONE
     console = output()
     console.print(
-        f"{plan.benchmark} · {len(plan.tasks)} tasks × {plan.epochs} epochs × {len(plan.systems)} systems = {plan.size} cells"
+        f"{plan.benchmark} · {' × '.join((counted(len(plan.tasks), 'task'), counted(plan.epochs, 'epoch'), counted(len(plan.systems), 'system')))} = {counted(plan.size, 'cell')}"
     )
     table = grid(
         "system", "cells", "calls", "tokens", "money", "known from", right=("cells", "calls", "tokens", "money")
     )
     for item in found:
-        most = "" if item.basis == "history" else "≤ "
-        basis = f"{item.seen} earlier cells" if item.basis == "history" else "its limits, without what tools return"
+        most = "" if item.basis == "history" or not item.calls else "up to "
+        basis = (
+            f"{item.seen} earlier cells"
+            if item.basis == "history"
+            else "its limits, without instructions and what tools return"
+        )
         table.add_row(
             styled(item.label),
             f"{item.cells:,}",

@@ -56,7 +56,8 @@ class FunctionTool:
     """A typed Python function as a Tool.
 
     ``timeout`` is in seconds (``None``: no limit) and ``max_chars`` caps the text an agent is shown. A ``keyed`` or
-    ``confirmable`` write needs a parameter annotated with ``Key``; a ``confirmable`` one also needs ``confirm``.
+    ``confirmable`` write needs a parameter annotated with ``Key``; a ``confirmable`` one also needs ``confirm``; one to the state of a
+    forkable world is ``local``.
 
     Raises InputError for a function that cannot be a tool, naming the parameter.
     """
@@ -232,10 +233,12 @@ def _check_delivery(made: FunctionTool, *, has_key: bool, has_confirm: bool) -> 
     if effect not in get_args(Effect):
         raise InputError(f"tool {name!r}: effect must be 'read' or 'write', got {effect!r}")
     if delivery not in get_args(Delivery):
-        raise InputError(f"tool {name!r}: delivery must be 'plain', 'keyed' or 'confirmable', got {delivery!r}")
+        raise InputError(
+            f"tool {name!r}: delivery must be 'plain', 'keyed', 'confirmable' or 'local', got {delivery!r}"
+        )
     if delivery != "plain" and effect != "write":
         raise InputError(f"tool {name!r}: delivery {delivery!r} is for writes; set effect='write'")
-    if delivery != "plain" and not has_key:
+    if delivery in ("keyed", "confirmable") and not has_key:
         raise InputError(f"tool {name!r}: delivery {delivery!r} needs a parameter 'key: Key' to pass on to the service")
     if has_confirm != (delivery == "confirmable"):
         raise InputError(f"tool {name!r}: delivery 'confirmable' and confirm=… belong together")
