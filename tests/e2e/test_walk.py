@@ -41,7 +41,7 @@ def test_from_question_to_export(scripted: Desk) -> None:
 
     compared = desk.run("compare", first["run"], result["run_id"], "--json").json
     assert compared["same_task"]
-    assert compared["differs_in"] == {"max_steps": ["default", 5]}
+    assert compared["differs_in"] == {"max_steps": [12, 5]}
     assert "the same task" in desk.run("compare", first["run"], "last").out
 
     resumed = desk.run("resume", first["run"][:-1], "--json").json

@@ -17,7 +17,7 @@ def sentence(kind: str, payload: Payload) -> str:
     if tell is not None:
         try:
             return one_line(tell(payload), width=160)
-        except (KeyError, TypeError, ValueError):
+        except (AttributeError, KeyError, TypeError, ValueError):
             # An event written by another version: shown by its parts.
             pass
     return one_line(f"{kind} {parts(payload)}".strip(), width=160)
