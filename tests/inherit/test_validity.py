@@ -223,3 +223,14 @@ def test_no_graph_makes_the_validator_raise(nodes: list[Node]) -> None:
     if not problems:
         assert workflow.layers
         assert workflow.output
+
+
+def test_a_crowd_of_faults_is_told_in_words_of_bounded_length() -> None:
+    """Hundreds of nodes that nobody reads, or that read nobody there is, are each told in a message that a prompt can hold."""
+    crowd = [node(f"w{n}") for n in range(300)]
+    lost = [node(f"w{n}", "worker", "nobody") for n in range(60)]
+    ends = (node("p", "integrator", "w0"), node("act", "executor", "p", tools=("send",)))
+    for nodes in ((*crowd, *ends), (*lost, *ends)):
+        problems = validate(Workflow(nodes=nodes), GENERAL, TOOLS)
+        assert len(problems) >= len(nodes) - 3
+        assert max(len(problem.message) for problem in problems) < 600

@@ -92,10 +92,9 @@ def _edges(workflow: Workflow, roles: RoleSet, _tools: Effects) -> Iterator[Prob
     for node in workflow.nodes:
         for source, number in Counter(node.inputs).items():
             if source not in workflow.by_id:
-                message = f"{shown(node.id)} reads {shown(source)}, which is no node{near(source, _readable(workflow, node, roles))}"
-                yield Problem(
-                    rule="unknown-input", node=node.id, message=message, allowed=_readable(workflow, node, roles)
-                )
+                can = _readable(workflow, node, roles)
+                message = f"{shown(node.id)} reads {shown(source)}, which is no node{near(source, can)}"
+                yield Problem(rule="unknown-input", node=node.id, message=message, allowed=can)
             elif source == node.id:
                 yield Problem(
                     rule="self-input", node=node.id, message=f"{shown(node.id)} reads itself; take that input away"
@@ -215,9 +214,7 @@ def _output(workflow: Workflow, roles: RoleSet, _tools: Effects) -> Iterator[Pro
     else:
         for id_ in workflow.ends:
             if id_ != outputs[0]:
-                readers = tuple(
-                    other for other in workflow.by_id if id_ in _readable(workflow, workflow.by_id[other], roles)
-                )
+                readers = _possible_readers(workflow, workflow.by_id[id_], roles)
                 can = f"let one of these read it: {listed(readers)}" if readers else "take it away"
                 message = f"nobody reads {shown(id_)}, so its work does not reach the output {shown(outputs[0])}; {can}"
                 yield Problem(rule="unreachable", node=id_, message=message, allowed=readers)
@@ -230,6 +227,21 @@ def _readable(workflow: Workflow, node: Node, roles: RoleSet) -> tuple[str, ...]
         id_
         for id_, other in workflow.by_id.items()
         if id_ not in below and roles.port(node.role, other.role) is not None
+    )
+
+
+def _possible_readers(workflow: Workflow, node: Node, roles: RoleSet) -> tuple[str, ...]:
+    """The nodes that could read ``node`` by role and without a cycle."""
+    above, todo = {node.id}, [node]
+    while todo:
+        for source in todo.pop().inputs:
+            if source in workflow.by_id and source not in above:
+                above.add(source)
+                todo.append(workflow.by_id[source])
+    return tuple(
+        id_
+        for id_, other in workflow.by_id.items()
+        if id_ not in above and roles.port(other.role, node.role) is not None
     )
 
 

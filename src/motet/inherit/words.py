@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from motet.settings import nearest
 
 _ID = 60  # characters; longer than any valid id
+_MANY = 30  # names in one message
 
 
 def shown(name: str) -> str:
@@ -17,12 +18,16 @@ def shown(name: str) -> str:
 
 def near(name: str, known: Iterable[str]) -> str:
     """``; did you mean 'x'?`` for the closest of ``known`` ids, else all of them; those that no line should hold are left out."""
-    return nearest(name, (id_ for id_ in known if id_.isprintable() and len(id_) <= _ID))
+    names = [id_ for id_ in known if id_.isprintable() and len(id_) <= _ID]
+    found = nearest(name, names)
+    return found if len(names) <= _MANY or "did you mean" in found else f"; known: {listed(names)}"
 
 
 def listed(names: Iterable[str], *, none: str = "none") -> str:
-    """``names`` in quotes, with commas between."""
-    return ", ".join(map(shown, names)) or none
+    """``names`` in quotes, with commas between; after many, only how many more there are."""
+    shown_names = [shown(name) for name in names]
+    more = [f"and {len(shown_names) - _MANY} more"] if len(shown_names) > _MANY else []
+    return ", ".join(shown_names[:_MANY] + more) or none
 
 
 def clipped(text: str, *, width: int) -> str:
