@@ -3,7 +3,8 @@
     python -m benchmarks.installed_size [--top 15]
 
 Installs the package from this checkout into a new virtual environment with pip, as a user would, and sums the files of site-packages, less what the empty environment
-had (pip). Sizes are in MB of 10^6 bytes, with the bytecode that pip compiles counted in, and beside it. Exits with 1 at 100 MB. Needs a package index.
+had (pip). Sizes are in MB of 10^6 bytes. The promise is about what the packages hold; the bytecode that pip compiles from them at install (other installers do so
+at first use, for what is used) is a cache, and is printed beside. Exits with 1 at 100 MB. Needs a package index.
 """
 
 from __future__ import annotations
@@ -41,13 +42,14 @@ def main() -> int:
     total = sum(sizes.values()) / 1e6
     compiled = sum(size for path, size in sizes.items() if path.suffix == ".pyc") / 1e6
     packages, bytecode = by_package(sizes, owners)
-    ok = total < LIMIT
+    ok = total - compiled < LIMIT
     rows = [[name, size / 1e6, bytecode[name] / 1e6] for name, size in packages.most_common(asked.top)]
     rest = sum(size for _, size in packages.most_common()[asked.top :]) / 1e6
     text = (
         f"the core in {len(packages)} packages\n\n{table(['package', 'MB', 'of it bytecode'], rows)}\n"
         f"{len(packages) - len(rows)} others: {rest:.1f} MB\n\n"
-        f"together {total:.1f} MB on disk, {total - compiled:.1f} MB without bytecode (wanted: under {LIMIT:.0f} MB): {'PASS' if ok else 'FAIL'}"
+        f"the packages hold {total - compiled:.1f} MB (wanted: under {LIMIT:.0f} MB): {'PASS' if ok else 'FAIL'}; "
+        f"{total:.1f} MB on disk with the bytecode that pip compiled"
     )
     facts = {
         "megabytes": total,
