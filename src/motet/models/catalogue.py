@@ -43,11 +43,14 @@ async def catalogue(settings: Settings, *, probe: bool) -> list[Row]:
 
 def _in_process() -> list[Row]:
     from motet.models.embedded import open_embedded
-    from motet.models.scripted import open_scripted
+    from motet.models.scripted import POLICIES, open_scripted
 
     return [
         _opened("embedded", open_embedded, "a small chat model inside this process; free, and tiny"),
-        _opened("scripted:echo", open_scripted, "a scripted policy: shows mechanics, measures nothing"),
+        *(
+            _opened(f"scripted:{name}", open_scripted, "a scripted policy: shows mechanics, measures nothing")
+            for name in POLICIES
+        ),
     ]
 
 

@@ -175,7 +175,13 @@ def _is_asked(call: Any, messages: tuple[str, ...], rest: Callable[[str], Any]) 
 
 
 def _json_blob(connection: sa.Connection, name: str) -> Any:
-    return json.loads(read_blob(connection, name))
+    # Canonical JSON writes a whole float without a point; beyond 2^53 an integer would be named differently.
+    return json.loads(read_blob(connection, name), parse_int=_number)
+
+
+def _number(digits: str) -> int | float:
+    value = int(digits)
+    return value if abs(value) < 2**53 else float(digits)
 
 
 def _rows(connection: sa.Connection, bad: dict[str, str]) -> Iterator[Problem]:

@@ -285,6 +285,7 @@ def test_members_without_content_have_an_end() -> None:
         (zlib.compress(WORDS.encode())[2:-4], "deflate"),
         (WORDS.encode(), "identity"),
     ],
+    ids=["gzip", "two members", "padded", "zlib", "bare deflate", "plain"],
 )
 def test_packed_answers_are_unpacked(packed: bytes, encoding: str) -> None:
     """Gzip in one member or several, and deflate with or without its wrapping."""
