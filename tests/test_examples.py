@@ -68,6 +68,24 @@ def test_a_budgeted_run_keeps_its_best_answer(home: Path) -> None:
     assert "\n3 calls, " in done.stdout
 
 
+def test_own_benchmark_judges_the_state_that_was_left(home: Path) -> None:
+    """Nine of twelve tasks are done by a script that moves three of the four books, one more needs nothing done, and doing nothing does four."""
+    said = lines("own_benchmark", home=home)
+    assert said["react"] == "83.3 % of 12 tasks, 21 calls"
+    assert said["noop"] == "33.3 % of 12 tasks, 0 calls"
+    assert said["difference"].startswith("-50.0 points, 95 % interval -")
+
+
+def test_the_bench_command_of_own_benchmark_works(home: Path) -> None:
+    """Its ``motet bench`` line runs as written, with a script as the model."""
+    text = (EXAMPLES / "own_benchmark.py").read_text(encoding="utf-8")
+    (line,) = [line.strip() for line in text.splitlines() if line.startswith("    motet bench")]
+    code = "from motet.cli import main; raise SystemExit(main())"
+    done = run("-c", code, *shlex.split(line)[1:], "--model", "scripted:echo", home=home)
+    assert done.returncode == 0, done.stderr
+    assert "12 of 12 cells" in done.stdout
+
+
 def test_a_killed_run_resumes_to_the_same_end_and_pays_nothing_twice(home: Path) -> None:
     """SIGKILL in the middle: two replies come back from the journal, one is made, and all figures equal those of an undisturbed run."""
     said = lines("resumed_run", home=home)
@@ -82,6 +100,7 @@ def test_a_killed_run_resumes_to_the_same_end_and_pays_nothing_twice(home: Path)
         ("own_tool", ["--model", "scripted:echo"]),
         ("own_system", []),
         ("corpus_question", ["--model", "scripted:reader"]),
+        ("own_benchmark", ["--model", "scripted:echo"]),
     ],
 )
 def test_the_command_in_an_examples_docstring_works(name: str, models: list[str], home: Path) -> None:
