@@ -48,6 +48,7 @@ def owner(**changes: Any) -> str:
         (owner(space="pid:[1]", pid=2**22 + 5), 0, True),
         (owner(), -3600, True),  # a clock that was set back
     ],
+    ids=lambda value: "owner" if value is None or isinstance(value, str) else str(value),
 )
 def test_an_owner_is_live_while_its_heart_beats_and_its_process_can_be_working(
     held_by: str | None, age: float, live: bool
