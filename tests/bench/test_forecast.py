@@ -43,7 +43,7 @@ async def test_the_same_bench_again_costs_what_it_cost(store: Store) -> None:
     react, noop = expected(store, plan, react=Price(prompt=1.0, completion=2.0))
     assert (react.basis, react.seen, react.calls, react.tokens) == ("history", 6, total.calls, total.tokens)
     assert react.money == pytest.approx((total.prompt + 2 * total.completion) / 1e6)
-    assert (noop.calls, noop.tokens, noop.money) == (0, 0, None)
+    assert (noop.calls, noop.tokens, noop.money) == (0, 0, 0.0)
     assert expected(store, plan.model_copy(update={"epochs": 2}))[0].calls == 2 * total.calls
     # Another model's history says nothing.
     assert expected(store, plan_of(React(model="desk:other")))[0].basis == "limits"

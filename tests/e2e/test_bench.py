@@ -153,6 +153,14 @@ def test_a_bench_stops_on_its_total_and_goes_on_with_a_higher_one(bench: Desk) -
     assert bench.run("resume", "last", "--total-tokens", "100000").code == 0
 
 
+def test_a_bench_in_which_nothing_worked_has_failed(bench: Desk) -> None:
+    """One failed cell is data; when all failed, exit code 1 and a line say where to look."""
+    done = bench.run("bench", "echoes:Echoes", "--systems", "team:Broken", "--limit", "2")
+    assert (done.code, "KeyError 2" in done.out) == (1, True)
+    assert ".1 says why" in done.error_lines[-1]
+    assert bench.run("bench", "echoes:Echoes", "--systems", "team:Broken,noop", "--limit", "2").code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -55,7 +55,7 @@ def forecast(
             count, usage = _limits(system, benchmark, tasks, plan)
             basis = "limits"
         known = price.get(label)
-        money = known.of(usage) if known is not None else None
+        money = 0.0 if count == 0 else known.of(usage) if known is not None else None
         found.append(
             Forecast(label=label, cells=cells, basis=basis, seen=seen, calls=count, tokens=usage.tokens, money=money)
         )

@@ -162,3 +162,11 @@ def test_ignoring_clusters_would_be_overconfident() -> None:
         found = estimate(values)
         held += found.low is not None and found.high is not None and found.low <= 0.4 <= found.high
     assert held / rounds < 0.75
+
+
+def test_clusters_that_are_alike_have_no_interval_whatever_their_sizes() -> None:
+    """Equal lists differ by 0 everywhere, which says nothing about other tasks: an interval of width zero would claim that it did."""
+    clusters = ["a", "a", "b", "c", "c", "c"]
+    for values in ([0.0] * 6, [0.5] * 6):
+        found = paired_difference([0.0] * 6, values, clusters=clusters)
+        assert (found.low, found.high, found.method) == (None, None, "none")

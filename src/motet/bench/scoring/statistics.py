@@ -156,7 +156,7 @@ def _bootstrap(
 ) -> Estimate:
     count = len(groups)
     _quantile(confidence)
-    if len(set(groups)) == 1:  # one cluster, or all alike: no resample can differ
+    if len({total / size for total, size in groups}) == 1:  # one cluster, or all alike: no resample can differ
         return Estimate(mean, None, None, n, count, "none", confidence)
     resamples = min(resamples, max(_FEWEST, _DRAWS // count))
     draw = random.Random(seed).choices  # noqa: S311 - statistics, not secrets
