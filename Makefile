@@ -34,11 +34,11 @@ demo: setup ## Answer a question over examples/corpus with the embedded model (a
 
 test: setup lint types ## Check style, types, floors and behaviour; minutes
 	@echo "== Tests, with branch coverage"
-	$(RUN) pytest -q -m "not slow" --cov --cov-report=term
+	$(RUN) pytest -q -m "not slow" -n auto --dist loadscope --cov --cov-report=term
 
 test-all: setup lint types ## `make test` and the slow tests: soaks, random kills
 	@echo "== All tests, with branch coverage"
-	$(RUN) pytest -q --cov --cov-report=term
+	$(RUN) pytest -q -n auto --dist loadscope --cov --cov-report=term
 
 lint: $(READY) ## Check style, format and the floors (which module may import which)
 	@echo "== Style, format, floors"
