@@ -15,8 +15,10 @@ from motet.baselines.noop import Noop
 from motet.bench.ray_engine import RayEngine
 from motet.bench.report import make_report, same_results
 from motet.bench.runner import Desk, Done, run_bench
+from motet.errors import InputError
 from motet.models.scripted import ScriptedModel
 from motet.store.check import check
+from motet.store.queries import run_list
 from motet.store.store import Store
 from motet.testing import Faults, ModelServer
 from tests.bench.test_runner import desk, plan_of
@@ -72,3 +74,22 @@ async def test_a_lost_worker_changes_no_result(home: Path, store_url: str) -> No
         assert (report.status, report.ended) == ("completed", 40)
         assert same_results(report) == same_results(make_report(store, calm, plan))
         assert check(store).ok
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [("nowhere", "is not HOST:PORT"), ("http://h:1", "is not HOST:PORT"), ("127.0.0.1:1", "no Ray cluster answers")],
+)
+def test_a_cluster_that_is_not_there_is_said_at_once(home: Path, address: str, said: str) -> None:
+    """Ray would wait for minutes; here it is one line, and no run is written."""
+
+    async def main() -> None:
+        plan = plan_of(Noop())
+        with Store.open(f"sqlite:///{home / 'runs.db'}") as store:
+            with pytest.raises(InputError, match=said):
+                await run_bench(
+                    plan, store=store, engine=lambda desk: RayEngine(desk, workers=1, per_worker=1, address=address)
+                )
+            assert run_list(store) == []
+
+    asyncio.run(main())

@@ -120,20 +120,32 @@ class RayEngine:
             self._busy[index] -= 1
         return Done(cell, status, error)
 
-    async def __aenter__(self) -> RayEngine:
+    async def connect(self) -> None:
+        """Reach the cluster, or start Ray on this machine. Raises InputError for a cluster that does not let us in."""
         import ray
 
-        if not ray.is_initialized():
-            # Ray's own processes must not inherit a proxy or phone home; its dashboard is not ours to start.
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-            os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-            logging.getLogger("ray").setLevel(logging.ERROR)
-            # In a thread: it takes seconds, and there Ray leaves the process's signal handlers alone.
-            options: dict[str, Any] = {"address": self._address} if self._address else {"num_cpus": self._workers}
+        if ray.is_initialized():
+            return
+        # Ray's own processes must not inherit a proxy or phone home; its dashboard is not ours to start.
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        logging.getLogger("ray").setLevel(logging.ERROR)
+        # In a thread: it takes seconds, and there Ray leaves the process's signal handlers alone.
+        options: dict[str, Any] = {"address": self._address} if self._address else {"num_cpus": self._workers}
+        try:
             await asyncio.to_thread(
                 ray.init, **options, include_dashboard=False, log_to_driver=False, configure_logging=False
             )
-            self._started = True
+        except (ConnectionError, _ray_error()) as error:
+            where = self._address or "this machine"
+            raise InputError(
+                f"Ray at {where} cannot be used: {_last_line(error)}; a cluster that asks for a token needs RAY_AUTH_MODE=token here"
+            ) from None
+        self._started = True
+
+    async def __aenter__(self) -> RayEngine:
+        import ray
+
         kind = ray.remote(Worker).options(
             num_cpus=1,
             max_restarts=-1,

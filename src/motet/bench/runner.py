@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from types import TracebackType
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import sqlalchemy as sa
@@ -52,19 +52,29 @@ Tell = Callable[[Done], None]
 
 
 class Engine(Protocol):
-    """Works cells. An engine is opened once for a sitting and asked for one cell after another, up to ``places`` at a time."""
+    """Works cells. An engine is connected and opened once for a sitting, and asked for one cell after another, up to ``places`` at a time."""
 
     @property
     def places(self) -> int:
         """How many cells it can work at a time."""
         ...
 
+    async def connect(self) -> None:
+        """Reach what it works with. Raises InputError; nothing is written before this went well."""
+        ...
+
     async def work(self, cell: Cell) -> Done:
         """Work ``cell`` to its end."""
         ...
 
+    async def __aenter__(self) -> Engine: ...
 
-OpenEngine = Callable[["Desk"], AbstractAsyncContextManager[Engine]]
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+OpenEngine = Callable[["Desk"], Engine]
 
 
 class Desk:
@@ -155,6 +165,9 @@ class LocalEngine:
         """As many as asked for."""
         return self._places
 
+    async def connect(self) -> None:
+        """It is here."""
+
     async def work(self, cell: Cell) -> Done:
         """Work ``cell`` here."""
         return await self._desk.work(cell)
@@ -185,8 +198,9 @@ async def run_bench(
         store, settings=settings, prices=plan_prices(plan, systems), allow_weak_sandbox=plan.allow_weak_sandbox
     ) as place:
         desk = Desk(place, plan, "", given=systems)
-        opened = _open_engine(desk, engine, parallel)
+        working = engine(desk) if engine else LocalEngine(desk, places=parallel)
         await _preflight(desk)
+        await working.connect()
         desk.bench_id = await sittings.create(
             place.store,
             kind="bench",
@@ -198,7 +212,7 @@ async def run_bench(
         )
         if started is not None:
             started(desk.bench_id)
-        await _sit_down(desk, opened, tell=tell)
+        await _sit_down(desk, working, tell=tell)
         return desk.bench_id
 
 
@@ -231,8 +245,9 @@ async def resume_bench(
             opened, settings=settings, prices=plan_prices(plan, systems), allow_weak_sandbox=plan.allow_weak_sandbox
         ) as place:
             desk = Desk(place, plan, bench_id, given=systems, assume=assume)
-            working = _open_engine(desk, engine, parallel)
+            working = engine(desk) if engine else LocalEngine(desk, places=parallel)
             await _preflight(desk)
+            await working.connect()
             await _sit_down(desk, working, tell=tell)
         return plan
     finally:
@@ -257,10 +272,6 @@ def chosen_tasks(benchmark: Benchmark, ids: Sequence[str]) -> Mapping[str, Task]
     return {name: known[name] for name in ids}
 
 
-def _open_engine(desk: Desk, engine: OpenEngine | None, parallel: int) -> AbstractAsyncContextManager[Engine]:
-    return engine(desk) if engine else LocalEngine(desk, places=parallel)
-
-
 async def _preflight(desk: Desk) -> None:
     place, plan = desk.place, desk.plan
     extra = desk.benchmark.setting(next(iter(desk.tasks.values()))).tools
@@ -270,7 +281,7 @@ async def _preflight(desk: Desk) -> None:
     await place.preflight(Needs(needs.models, (*extra, *needs.tools)), budget=budget)
 
 
-async def _sit_down(desk: Desk, opened: AbstractAsyncContextManager[Engine], *, tell: Tell | None) -> None:
+async def _sit_down(desk: Desk, engine: Engine, *, tell: Tell | None) -> None:
     """One sitting on a bench."""
     place, plan = desk.place, desk.plan
     async with sittings.begin(
@@ -279,7 +290,7 @@ async def _sit_down(desk: Desk, opened: AbstractAsyncContextManager[Engine], *, 
         status: Status = "completed"
         failure: Failure | None = None
         try:
-            async with opened as working:
+            async with engine as working:
                 await sitting.guard(_work_all(place.store, plan, sitting, working, tell))
         except BudgetExceeded as error:
             status, failure = "budget", Failure.of(error)

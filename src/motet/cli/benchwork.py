@@ -224,11 +224,13 @@ def print_report(report: Report) -> None:
         if limits(budget):
             console.print(f"budget of {what}: {limits(budget)}", style="dim")
     console.print()
+    # Two narrow tables rather than a wide one: both fit a terminal of 80 columns.
     delta = f"Δ to {clean(report.systems[0].label)}" if len(report.systems) > 1 else "Δ"
-    numbers = ("n", "clusters", report.headline, delta, "tokens", "calls", "money", "median time", "published")
-    table = grid(
-        "system", "n", "clusters", report.headline, "95 % interval", delta, "its interval", *numbers[4:], right=numbers
-    )
+    published = any(report.headline in system.paper for system in report.systems)
+    numbers = ("n", "clusters", report.headline, delta, "published")
+    headers = (*numbers[:3], "95 % interval", delta, "its interval", *numbers[4:][:published])
+    table = grid("system", *headers, right=numbers)
+    costs = grid("system", "tokens", "calls", "money", "median time", right=("tokens", "calls", "money", "median time"))
     for system in report.systems:
         score, difference = system.scores[report.headline], system.difference
         table.add_row(
@@ -239,13 +241,18 @@ def print_report(report: Report) -> None:
             interval(score),
             points(difference.value) if difference else "",
             span(difference) if difference else "",
+            *([percent(system.paper.get(report.headline))] if published else []),
+        )
+        costs.add_row(
+            styled(system.label),
             tokens(system.total),
             f"{system.total.calls:,}",
             money(system.total),
             seconds(system.seconds_median),
-            percent(system.paper[report.headline]) if report.headline in system.paper else "",
         )
     put(console, table)
+    console.print()
+    put(console, costs)
     console.print()
     others = grid(
         "system",
@@ -282,10 +289,10 @@ def print_report(report: Report) -> None:
             console.print(styled(f"{system.label}: failures by kind: {told}"))
     if report.published:
         names = list(dict.fromkeys(name for figures in report.published.values() for name in figures))
-        published = grid("published, for all the benchmark's tasks", *names, right=names)
+        others = grid("published, for all the benchmark's tasks", *names, right=names)
         for who, figures in report.published.items():
-            published.add_row(styled(who), *(percent(figures.get(name)) for name in names))
-        put(console, published)
+            others.add_row(styled(who), *(percent(figures.get(name)) for name in names))
+        put(console, others)
         console.print()
     for note in report.notes:
         console.print(styled(f"note: {note}", style="yellow"))
