@@ -47,7 +47,7 @@ def test_what_belongs_to_ray_needs_ray() -> None:
     assert ray_from(EngineName.ray, workers=None, address=None) == (2, None)
     for options in ({"workers": 2, "address": None}, {"workers": None, "address": "127.0.0.1:1"}):
         with pytest.raises(InputError, match="--engine ray"):
-            ray_from(EngineName.local, **options)  # type: ignore[arg-type]
+            ray_from(EngineName.local, **options)
 
 
 def test_a_page_that_cannot_be_written_is_known_beforehand(tmp_path: Path) -> None:
