@@ -1,6 +1,6 @@
 """WorkBench: tasks set up, writes and verdicts per second, and what a copy of its world costs.
 
-    MOTET_DATA_DIR=… python -m benchmarks.workbench [--rounds 7]
+    MOTET_DATA_DIR=… python -m benchmarks.workbench [--rounds 7] [--upstream CHECKOUT --upstream-python PYTHON]
 
 Every figure is the median over the rounds, in which the measurements take turns; without any model.
 
@@ -10,12 +10,16 @@ Every figure is the median over the rounds, in which the measurements take turns
 - fingerprint: of a world in which nothing changed since the last.
 - verdict: the calls of a task judged as right, from text to scores; the mean over all 690 tasks, the twelve-call ones included.
 - recorded row: the same for recorded runs, where the recorded files are at hand.
+- upstream's evaluator: the first fifty rows of each recorded file, in turn with ours, where a checkout of https://github.com/olly-styles/WorkBench at
+  42f1b6d is given, and a Python with its requirements (pandas 2.1.4, langchain 0.1.11, langchain-openai 0.0.8). Both must give the same verdicts.
 """
 
 from __future__ import annotations
 
 import copy
+import json
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -29,6 +33,18 @@ from motet.worlds.workbench import WorkBenchTool, WorkBenchWorld
 from motet.worlds.workbench.data import pristine, workbench_dir
 from motet.worlds.workbench.scoring import judge
 
+ROWS = 50  # of each recorded file, for upstream's evaluator: it takes some tenths of a second for a row
+# Run by upstream's Python: rows on standard input, verdicts and seconds on standard output.
+UPSTREAM = """
+import json, sys, time
+sys.path.insert(0, ".")
+from src.evals.utils import is_correct
+# Upstream's caller writes real newlines out before it asks.
+rows = [[[call.replace("\\n", "\\\\n") for call in calls] for calls in row[:2]] + row[2:] for row in json.load(sys.stdin)]
+begun = time.perf_counter()
+verdicts = [bool(is_correct(*row)) for row in rows]
+print(json.dumps({"verdicts": verdicts, "seconds": time.perf_counter() - begun}))
+"""
 MAIL = {"recipient": "ann.lee@atlas.com", "subject": "Hello", "body": "How are you?"}
 
 
@@ -77,10 +93,33 @@ def measurements(folder: Path) -> dict[str, tuple[Callable[[], object], int, int
     return found
 
 
+def beside_upstream(folder: Path, checkout: Path, python: Path) -> tuple[float, float]:
+    """Seconds for a row of upstream's evaluator and of ours, on the same rows. Raises ValueError where a verdict differs."""
+    questions = read_questions(folder)
+    files = [read_record(path, questions) for path in sorted((folder / "results").glob("*/*.csv"))]
+    rows = [row for file in files for row in file.rows[:ROWS]]
+    asked = json.dumps([[list(row.actions), list(row.question.actions), row.error] for row in rows])
+    done = subprocess.run(
+        [str(python), "-c", UPSTREAM], input=asked, capture_output=True, text=True, cwd=checkout, check=True
+    )
+    theirs = json.loads(done.stdout.splitlines()[-1])
+    start = pristine("2024")
+    begun = time.perf_counter()
+    ours = [judge(start, row.actions, row.question.actions, error=bool(row.error)).verdict.correct for row in rows]
+    spent = time.perf_counter() - begun
+    if ours != theirs["verdicts"]:
+        raise ValueError("upstream's evaluator judges some rows otherwise")
+    return theirs["seconds"] / len(rows), spent / len(rows)
+
+
 def main() -> int:
     """Measure and print. Exits with 2 where the benchmark's files are missing."""
     arguments = parser(__doc__)
     arguments.add_argument("--rounds", type=int, default=7)
+    arguments.add_argument("--upstream", type=Path, help="a checkout of the upstream benchmark")
+    arguments.add_argument(
+        "--upstream-python", type=Path, default=Path(sys.executable), help="a Python that can run it"
+    )
     given = arguments.parse_args()
     try:
         begun = time.perf_counter()
@@ -95,6 +134,9 @@ def main() -> int:
         for name, (call, times, units) in work.items():
             taken[name].append(seconds(call, times) / units)
     medians = {"first set-up": first, **{name: statistics.median(values) for name, values in taken.items()}}
+    if given.upstream is not None:
+        theirs, ours = beside_upstream(workbench_dir().resolve(), given.upstream, given.upstream_python)
+        medians |= {"upstream's evaluator, a row": theirs, "ours on the same rows": ours}
     lines = [(name, value * 1e6, round(1 / value)) for name, value in medians.items()]
     publish(
         "workbench",

@@ -500,5 +500,6 @@ def test_search_qa_is_judged_by_a_model_behind_an_endpoint(folder: Path, home: P
     [row] = report.systems
     assert row.scores["judge"].value == 0.5
     assert row.scores["em"].value == 0
-    assert row.roles["judge"].calls == 2
+    assert row.judging["judge"].calls == 2
+    assert "judge" not in row.roles
     assert all("desk:llama-small" in str(details) for details in judged)
