@@ -218,7 +218,7 @@ def print_report(report: Report) -> None:
         f"{report.ended} of {report.cells} cells",
         report.model or "no model",
     ]
-    console.print(f"{report.title} · {' · '.join(head)}")
+    console.print(f"{clean(report.title)} · {' · '.join(head)}", soft_wrap=True)
     console.print(f"data and scorer {report.version} · seed {report.seed} · {seconds(report.elapsed)}", style="dim")
     for what, budget in (("each task", report.plan.budget), ("the whole bench", report.plan.total)):
         if limits(budget):
@@ -286,7 +286,7 @@ def print_report(report: Report) -> None:
     for system in report.systems:
         if system.failures:
             told = ", ".join(f"{kind} {count}" for kind, count in system.failures.items())
-            console.print(styled(f"{system.label}: failures by kind: {told}"))
+            console.print(styled(f"{system.label}: failures by kind: {told}"), soft_wrap=True)
     if report.published:
         names = list(dict.fromkeys(name for figures in report.published.values() for name in figures))
         others = grid("published, for all the benchmark's tasks", *names, right=names)
@@ -295,7 +295,7 @@ def print_report(report: Report) -> None:
         put(console, others)
         console.print()
     for note in report.notes:
-        console.print(styled(f"note: {note}", style="yellow"))
+        console.print(styled(f"note: {note}", style="yellow"), soft_wrap=True)
     if report.scripted:
         console.print("scripted policy: these figures show mechanics only", style="yellow")
     for note in model_notes(report.model.split(", ")):
