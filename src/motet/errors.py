@@ -147,13 +147,14 @@ class RunError(MotetError):
 
 
 class BudgetExceeded(RunError):
-    """The next call would pass a budget; ``limit`` names which (tokens, money, calls, seconds). ``lost`` is the usage of attempts
-    that failed before the budget stopped the next one.
+    """The next call would pass a budget; ``limit`` names which (tokens, money, calls, seconds) and ``account`` whose. ``lost`` is the usage of
+    attempts that failed before the budget stopped the next one.
     """
 
-    def __init__(self, message: str, *, limit: str) -> None:
+    def __init__(self, message: str, *, limit: str, account: str = "") -> None:
         super().__init__(message)
         self.limit = limit
+        self.account = account
         self.lost: tuple[Usage, ...] = ()
 
 

@@ -6,6 +6,7 @@ Every account of the path up to the run is checked before any is touched, so a r
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 from pydantic import Field
@@ -17,7 +18,9 @@ from motet.value import Value
 
 
 class Budget(Value):
-    """Limits of one account; ``None`` is no limit. Money is in US dollars; ``seconds`` is working time over all sittings."""
+    """Limits of one account; ``None`` is no limit. Money is in US dollars. ``seconds`` is working time: a run's is counted over all sittings and stops what is
+    under way, that of a part of a run from where the part was opened in this sitting, and is looked at before each call.
+    """
 
     tokens: int | None = Field(default=None, gt=0)
     money: float | None = Field(default=None, gt=0)
@@ -71,6 +74,7 @@ class Account:
         self.parent = parent
         self.spent = spent or Charge()
         self.reserved = Charge()
+        self._opened = time.monotonic()
 
     def reserve(self, amount: Charge) -> None:
         """Set ``amount`` aside here and in every account above. Raises BudgetExceeded, naming the account and the limit."""
@@ -95,6 +99,12 @@ class Account:
         return path
 
     def _check(self, amount: Charge) -> None:
+        seconds = self.budget.seconds
+        # The run's own time adds up over its sittings and is watched by the sitting; that of a part is counted from where it was opened.
+        if seconds is not None and self.parent is not None and time.monotonic() - self._opened >= seconds:
+            raise BudgetExceeded(
+                f"the time budget of {self.name} is used up: {seconds:g} seconds", limit="seconds", account=self.name
+            )
         used = self.spent + self.reserved
         limits: tuple[tuple[str, float | None, float, float], ...] = (
             ("tokens", self.budget.tokens, used.tokens, amount.tokens),
@@ -107,6 +117,7 @@ class Account:
                     f"the {limit} budget of {self.name} is used up: the next call may need {_shown(limit, more)}, "
                     f"and {_shown(limit, max(allowed - so_far, 0))} of {_shown(limit, allowed)} are left",
                     limit=limit,
+                    account=self.name,
                 )
 
 

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from pydantic import JsonValue
 
 from motet.canonical import Json, canonical, digest_bytes
-from motet.errors import MotetError, UnconfirmedWrite
+from motet.errors import MotetError, RunError, UnconfirmedWrite
 from motet.models.model import Message, Price, Reply, Request
 from motet.runs.budget import Charge, charge
 from motet.runs.ledger import Ledger, Line, is_under
@@ -64,6 +64,7 @@ class Journal:
         for place in self._entries:
             self._last[place.scope] = max(self._last[place.scope], place.ordinal)
         self._histories: dict[str, list[str]] = {}
+        self._ended = False
 
     @classmethod
     async def load(
@@ -85,7 +86,7 @@ class Journal:
         ledger = Ledger()
         charged: defaultdict[str, Charge] = defaultdict(Charge)
         for row in rows:
-            if row.kind != "model":
+            if row.kind != "model" and row.origin != "inherited":
                 continue
             origin: Literal["inherited", "earlier"] = "inherited" if row.origin == "inherited" else "earlier"
             line = Line(row.scope, row.name, row.model, origin)
@@ -101,6 +102,8 @@ class Journal:
                     latent_steps=row.latent_steps,
                 )
                 ledger.add(line, usage, money=row.money)
+            if origin == "inherited":
+                continue
             charged[row.scope] += Charge(
                 tokens=row.charged, money=row.charged_money, calls=len(lost) + (row.state == "done")
             )
@@ -117,6 +120,10 @@ class Journal:
             return None
         return entry
 
+    def end(self) -> None:
+        """Take no new answer from now on: work that outlives its run must not spend in it."""
+        self._ended = True
+
     async def open(self, place: Place, kind: Kind, digest: str) -> None:
         """Make room for a new answer at ``place``.
 
@@ -124,6 +131,8 @@ class Journal:
         failed, or never came, says nothing about those after it: of calls made side by side some come back before a kill and some do not, and each that did
         still has to match its own request. Raises UnconfirmedWrite rather than forget a write that was sent and never confirmed.
         """
+        if self._ended:
+            raise RunError(f"run {self.fence.run_id} has ended: nothing more can be asked in scope {place.scope}")
         entry = self._entries.get(place)
         if entry is None:
             return
@@ -247,8 +256,12 @@ class Journal:
         reply: Json | None,
         state: Literal["done", "sent"] = "done",
         seconds: float = 0.0,
+        inherited: tuple[str, Usage, float | None] | None = None,
     ) -> None:
-        """Commit an answer that is no model's: a tool's observation, an input, or a write that is about to be sent."""
+        """Commit an answer that is no model's: a tool's observation, an input, or a write that is about to be sent.
+
+        ``inherited`` says of a result from a record what it cost, with model and money.
+        """
         self._go_on(place)
         blobs: dict[str, bytes] = {}
         names: list[str | None] = []
@@ -265,6 +278,9 @@ class Journal:
             "reply": names[1],
             "seconds": seconds,
         }
+        if inherited is not None:
+            model, usage, money = inherited
+            row.update(origin="inherited", model=model, money=money, **usage.model_dump())
         await self.store.write([Row(calls, row)], blobs=blobs, fence=self.fence)
 
     async def confirm(self, place: Place, reply: Json, *, seconds: float) -> None:

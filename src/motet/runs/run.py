@@ -7,6 +7,7 @@ side by side gets children.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -23,8 +24,12 @@ from motet.runs.events import Events
 from motet.runs.journal import Journal, Kind, Place, unconfirmed_write
 from motet.runs.layers import Counter, Journaled, Metered
 from motet.runs.ledger import Ledger, Line, is_under
+from motet.settings import nearest
+from motet.store.store import Store
 from motet.task import Source
 from motet.tools.tool import Observation, Tool
+from motet.usage import Totals, Usage
+from motet.value import Value
 from motet.worlds.world import World
 
 _NAME = re.compile(r"[A-Za-z0-9_.#:-]{1,200}")
@@ -56,6 +61,23 @@ class Best:
     sources: tuple[Source, ...] = ()
 
 
+class ToolUse(Value):
+    """A call of a tool with what came back, as a trace holds it."""
+
+    tool: str
+    arguments: dict[str, JsonValue]
+    text: str
+    error: bool = False
+
+
+class Found(Value):
+    """An answer to whether a result may be inherited. ``usage`` is what the result cost whoever computed it, with ``model``; ``None`` where nothing is inherited."""
+
+    value: JsonValue
+    usage: Totals | None = None
+    model: str = ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Core:
     """What all scopes of one sitting share."""
@@ -84,9 +106,13 @@ class Run:
         world: World | None = None,
         given: tuple[str | Tool, ...] = (),
         read_only: bool = False,
+        only: tuple[str, ...] | None = None,
+        trace: dict[Place, ToolUse] | None = None,
     ) -> None:
         self._core = core
         self._given = given
+        self._only = only
+        self._trace = trace
         self.scope = scope
         self.world = world
         self.read_only = read_only
@@ -98,6 +124,11 @@ class Run:
     def id(self) -> str:
         """The run's id."""
         return self._core.journal.fence.run_id
+
+    @property
+    def store(self) -> Store:
+        """The store that holds the run, and the records of other runs."""
+        return self._core.journal.store
 
     @property
     def ledger(self) -> Ledger:
@@ -117,10 +148,12 @@ class Run:
         world: World | None = None,
         tools: Sequence[str | Tool] = (),
         read_only: bool = False,
+        only: Sequence[str] | None = None,
     ) -> Run:
         """A scope below this one, with its own place in the journal and its own ``budget`` within this scope's.
 
         It works in this scope's world, or in ``world``, and is given this scope's tools, and ``tools``. In a ``read_only`` scope, and in all below it, no tool may write, whoever asks.
+        With ``only``, those are all the tools that it may use, in that order.
         The name must be new in this scope and the same each time the work is done: it is how a resumed run finds its place.
         """
         assert _NAME.fullmatch(name), f"a scope's name is letters, digits and _.#:- , not {name!r}"
@@ -140,6 +173,8 @@ class Run:
             world=world or self.world,
             given=(*self._given, *tools),
             read_only=self.read_only or read_only,
+            only=self._only if only is None else tuple(only),
+            trace=self._trace,
         )
 
     def aside(self, name: str) -> Run:
@@ -152,6 +187,16 @@ class Run:
         """Give this scope a best answer of its own, apart from its parent's: for tasks, and for peers that each answer."""
         self._best = Best()
         return self
+
+    def keep_trace(self) -> Run:
+        """Remember from now on which tools are used here and below, apart from what is used above."""
+        self._trace = {}
+        return self
+
+    @property
+    def trace(self) -> tuple[ToolUse, ...]:
+        """The tools used since ``keep_trace``, by scope and in the order they were called."""
+        return tuple(use for _, use in sorted((self._trace or {}).items()))
 
     # Outside answers
 
@@ -173,10 +218,18 @@ class Run:
     def tools(self, specs: Sequence[str | Tool]) -> tuple[Tool, ...]:
         """Fresh tools for one agent: those of the world, as far as this scope may use them, those given with the task, and those of ``specs``.
 
-        Raises InputError for an unknown spec, and for two tools of one name.
+        Raises InputError for an unknown spec, for two tools of one name, and where this scope is to use a tool that there is not.
         """
         ours = self.world.tools() if self.world is not None else ()
         found = self._core.load_tools((*ours, *self._given, *specs))
+        if self._only is not None:
+            by_name = {tool.name: tool for tool in found}
+            for name in self._only:
+                if name not in by_name:
+                    raise InputError(
+                        f"scope {self.scope} is to use the tool {name!r}, which there is not{nearest(name, by_name)}"
+                    )
+            found = tuple(by_name[name] for name in self._only)
         return tuple(tool for tool in found if tool.effect == "read" or not self.read_only)
 
     async def tool(self, tool: Tool, arguments: Mapping[str, JsonValue]) -> Observation:
@@ -200,7 +253,7 @@ class Run:
             observation = Observation.model_validate(await journal.body(entry))
             if kind == "write" and tool.delivery == "local":
                 await self._redo(tool, arguments, observation, key)
-            self._tell_tool(tool, arguments, observation, seconds=0.0, replayed=True)
+            self._tell_tool(tool, arguments, observation, place=place, seconds=0.0, replayed=True)
             return observation
         settled: Observation | None = None
         if entry is not None:
@@ -214,7 +267,7 @@ class Run:
         observation = settled or await _observe(tool, arguments, key)
         seconds = time.perf_counter() - start
         body = observation.model_dump(mode="json", exclude_defaults=True)
-        self._tell_tool(tool, arguments, observation, seconds=seconds, replayed=False)
+        self._tell_tool(tool, arguments, observation, place=place, seconds=seconds, replayed=False)
         if kind == "write":
             await journal.confirm(place, body, seconds=seconds)
         else:
@@ -236,6 +289,32 @@ class Run:
             value = await value
         await self._core.journal.record(place, "input", name, digest=asked, request=None, reply={"value": value})
         return value
+
+    async def inherit(self, name: str, find: Callable[[], Awaitable[Found]], *, request: JsonValue) -> JsonValue:
+        """What ``find`` says about a result that may be inherited for ``request``, journaled: a resumed run keeps to what was decided.
+
+        Inherited usage goes into the ledger's own column under the role ``name``, and counts against no budget.
+        """
+        place = self._counter.take()
+        asked = digest({"inherit": name, "request": request})
+        journal = self._core.journal
+        entry = journal.find(place, "input", asked)
+        if entry is not None:
+            body = await journal.body(entry)
+            assert isinstance(body, dict)
+            return body["value"]
+        await journal.open(place, "input", asked)
+        found = await find()
+        reply = {"value": found.value}
+        if found.usage is None:
+            await journal.record(place, "input", name, digest=asked, request=None, reply=reply)
+            return found.value
+        usage, money = _as_one(found.usage)
+        await journal.record(
+            place, "input", name, digest=asked, request=None, reply=reply, inherited=(found.model, usage, money)
+        )
+        self._core.ledger.add(Line(self.scope, name, found.model, "inherited"), usage, money=money)
+        return found.value
 
     # Telling
 
@@ -263,9 +342,14 @@ class Run:
         arguments: Mapping[str, JsonValue],
         observation: Observation,
         *,
+        place: Place,
         seconds: float,
         replayed: bool,
     ) -> None:
+        if self._trace is not None:
+            self._trace[place] = ToolUse(
+                tool=tool.name, arguments=dict(arguments), text=observation.text, error=observation.error
+            )
         self._core.events.emit(
             "tool.replied",
             scope=self.scope,
@@ -308,6 +392,15 @@ def spent_under(charged: Mapping[str, Charge], scope: str) -> Charge:
     return sum((amount for place, amount in charged.items() if is_under(place, scope)), Charge())
 
 
+def _as_one(totals: Totals) -> tuple[Usage, float | None]:
+    """``totals`` as the usage and money of one result; unknown as soon as a part of it is."""
+    names = ("prompt", "cached", "completion", "reasoning", "latent_steps")
+    usage = Usage(**{name: getattr(totals, name) for name in names})
+    if totals.unknown:
+        usage = Usage(latent_steps=totals.latent_steps)
+    return usage, None if totals.unpriced else totals.money
+
+
 class _Deltas:
     """Passes a reply's text on while it streams."""
 
@@ -333,6 +426,12 @@ async def _observe(tool: Tool, arguments: Mapping[str, JsonValue], key: str) -> 
         raise
     except ToolError as error:
         return Observation(text=clean_text(str(error)), error=True)
+    except asyncio.CancelledError:
+        current = asyncio.current_task()
+        if current is None or current.cancelling():
+            raise
+        # Nobody cancelled the agent: the tool awaited work of its own that had been cancelled.
+        return Observation(text=f"{tool.name} failed: work that it waited for was cancelled", error=True)
     except Exception as error:  # noqa: BLE001 - a tool is foreign code; whatever it raises is shown to the agent
         return Observation(text=clean_text(f"{tool.name} failed: {type(error).__name__}: {error}"[:2000]), error=True)
     if isinstance(answered, Observation):

@@ -192,13 +192,14 @@ def event_list(store: Store, run_id: str, *, after: int = 0, limit: int = 1000) 
 
 
 def totals(store: Store, run_id: str, *, by: TotalsKey) -> list[TotalsRow]:
-    """Usage and money of the model calls of a run and its children, the largest first; superseded calls were paid for and count.
+    """Usage and money of the model calls and the inherited results of a run and its children, the largest first; superseded calls were paid for and count.
 
     Children's calls are added up under the same keys: by scope, that is over all children in which a scope of that name occurs.
     As in the ledger, an attempt that failed after it may have been billed counts as a failed call.
     """
     key = {"role": calls.c.name, "scope": calls.c.scope, "model": calls.c.model}[by]
-    where = (calls.c.run_id.in_(family([run_id])), calls.c.kind == "model")
+    costs = (calls.c.kind == "model") | (calls.c.origin == "inherited")
+    where = (calls.c.run_id.in_(family([run_id])), costs)
 
     def number(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
         return sa.func.coalesce(sa.func.sum(sa.case((condition, 1), else_=0)), 0)
