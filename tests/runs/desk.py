@@ -119,11 +119,23 @@ async def work_once(store: Store, run_id: str, work: Work, *, task: Task = TASK,
 
 
 async def interrupted(store: Store, run_id: str, work: Work, *, task: Task = TASK, **options: Any) -> None:
-    """One sitting that is broken off, as by Ctrl-C, when ``work`` raises CancelledError."""
+    """One sitting that is broken off, as by Ctrl-C, where ``work`` raises CancelledError."""
+    sitter = asyncio.current_task()
+    assert sitter is not None
+
+    async def broken_off(task: Task, run: Run) -> Result:
+        try:
+            return await work(task, run)
+        except asyncio.CancelledError:
+            sitter.cancel()
+            await asyncio.Event().wait()
+            raise
+
     try:
         async with sit(store, run_id, **options) as sitting:
-            await sitting.execute(Does(work), task)
+            await sitting.execute(Does(broken_off), task)
     except asyncio.CancelledError:
+        sitter.uncancel()
         return
     raise AssertionError("the work was to raise CancelledError")
 

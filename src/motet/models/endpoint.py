@@ -233,13 +233,26 @@ class Endpoint:
         if failure is not None:
             raise failure
 
+    def _masked(self, reply: Reply) -> Reply:
+        """``reply`` without our own key, wherever the server put it: what is answered is stored and shown."""
+        mask = self._faults.masked
+        calls = tuple(
+            call
+            if mask(call.arguments) == call.arguments
+            else call.model_copy(update={"arguments": mask(call.arguments)})
+            for call in reply.tool_calls
+        )
+        change = {"text": mask(reply.text), "reasoning": mask(reply.reasoning), "tool_calls": calls}
+        same = (reply.text, reply.reasoning, reply.tool_calls) == (change["text"], change["reasoning"], calls)
+        return reply if same else reply.model_copy(update=change)
+
     def _accept(self, draft: Draft, *, seconds: float) -> Reply:
         """The reply, or the error of one that cannot be used.
 
         An empty reply is marked retryable, since another draw is often fine; not so when the tokens ran out before the first
         word. A reply of nothing but reasoning is passed on: some models put their tool calls there.
         """
-        reply = draft.reply(seconds=seconds)
+        reply = self._masked(draft.reply(seconds=seconds))
         if reply.tool_calls or reply.text.strip():
             return reply
         lost = (reply.usage,)

@@ -98,6 +98,10 @@ class Faults:
         """The error for a web page in place of an answer."""
         return self._denied("answered with a web page; base_url may lack its path, which often ends in /v1")
 
+    def masked(self, text: str) -> str:
+        """``text`` without the key, which a server may have written into an answer."""
+        return text.replace(self.key, "[key]") if self.key else text
+
     def quote(self, text: str) -> str:
         """A server's words on one line, without anything that looks like a key, and cut."""
         if self.key:

@@ -39,6 +39,8 @@ _FINISH: Final[dict[str, Finish]] = {
 }
 _OPEN, _CLOSE = "<think>", "</think>"
 
+_MOST_TOKENS = 1_000_000_000  # of one call
+
 
 def encode(request: Request, *, model: str, max_tokens_field: str, json_schema: bool, stream: bool) -> bytes:
     """The JSON body of a chat completion. ``model`` is the server's own name for the model.
@@ -308,7 +310,8 @@ def _str(value: object) -> str:
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    """A count of tokens; what no request could use, as a hostile or broken server may say, is unknown."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS else None
 
 
 def _joined(pieces: list[str]) -> str:

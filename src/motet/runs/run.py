@@ -428,7 +428,8 @@ async def _observe(tool: Tool, arguments: Mapping[str, JsonValue], key: str) -> 
         return Observation(text=clean_text(str(error)), error=True)
     except asyncio.CancelledError:
         current = asyncio.current_task()
-        if current is None or current.cancelling():
+        if current is None or current.cancelling() or tool.effect == "write":
+            # A write that ended so may have happened: it stays in doubt, and the run's resume settles it.
             raise
         # Nobody cancelled the agent: the tool awaited work of its own that had been cancelled.
         return Observation(text=f"{tool.name} failed: work that it waited for was cancelled", error=True)

@@ -229,11 +229,13 @@ class Sitting:
             seconds = self._budget.seconds if budget is None or budget.seconds is None else budget.seconds
             raise BudgetExceeded(f"the time budget of {seconds:g} seconds is used up", limit="seconds") from None
         except asyncio.CancelledError:
-            if self._stop is None:
-                raise
             current = asyncio.current_task()
-            assert current is None or not current.cancelling()
-            raise self._stop from None
+            if current is not None and current.cancelling():
+                raise
+            if self._stop is not None:
+                raise self._stop from None
+            # Nobody cancelled it: something inside awaited work that had been cancelled, and let that out.
+            raise RuntimeError("the system let a cancellation out that nobody had asked for") from None
         except ExceptionGroup as group:
             raise _leading(group) from group
         finally:
@@ -273,6 +275,7 @@ class Sitting:
 
     async def finish(self, result: Result) -> None:
         """Record the run's own ``result`` and give the lease back."""
+        self._core.journal.end()
         name, body = as_blob(result.model_dump(mode="json"))
         unconfirmed = result.error is not None and result.error.kind == UnconfirmedWrite.__name__
         self.root.emit("run.finished", status=result.status)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3  # its errors come bare from what is done when a connection is made
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -40,11 +41,12 @@ class Store:
         """
         from motet.store.migrate import at_head, upgrade
 
+        wanted = url or store_url()
         try:
-            parsed = sa.make_url(url or store_url())
+            parsed = sa.make_url(wanted)
         except sa.exc.ArgumentError:
             raise InputError(
-                f"{url!r} is no database URL; one looks like sqlite:///runs.db or postgresql://host/name"
+                f"{wanted!r} is no database URL; one looks like sqlite:///runs.db or postgresql://host/name"
             ) from None
         reader, writer = engines(parsed)
         try:
@@ -53,7 +55,7 @@ class Store:
         except BaseException as error:
             reader.dispose()
             writer.dispose()
-            if isinstance(error, sa.exc.OperationalError):
+            if isinstance(error, sa.exc.OperationalError | sqlite3.OperationalError):
                 raise InputError(f"the store {shown(parsed)} cannot be opened: {reason(error)}") from None
             if isinstance(error, sa.exc.DatabaseError):
                 raise StoreError(
@@ -75,7 +77,7 @@ class Store:
         try:
             with self._reader.connect() as connection:
                 return query(connection)
-        except sa.exc.DatabaseError as error:
+        except (sa.exc.DatabaseError, sqlite3.Error) as error:
             raise StoreError(f"the store {self.name} cannot be read: {reason(error)}") from None
 
     async def read(self, query: Callable[[sa.Connection], T]) -> T:
@@ -150,7 +152,7 @@ class Store:
                         connection.connection.cursor().execute(statement)
                 else:
                     connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql("VACUUM")
-        except sa.exc.DatabaseError as error:
+        except (sa.exc.DatabaseError, sqlite3.Error) as error:
             raise StoreError(f"the store {self.name} could not be vacuumed: {reason(error)}") from None
 
     def close(self) -> None:

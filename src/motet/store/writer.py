@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
+import sqlite3
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -187,7 +188,7 @@ class Writer:
                     # A server that went away shows here, where trying again is safe.
                     self._connection.exec_driver_sql("SELECT 1")
                 return self._connection
-            except sa.exc.SQLAlchemyError as error:
+            except (sa.exc.SQLAlchemyError, sqlite3.Error) as error:
                 self._drop_connection()
                 if fresh or not _is_broken(error):
                     raise _NotBegun(error) from error
@@ -201,7 +202,7 @@ class Writer:
 
     def _explained(self, error: Exception) -> Exception:
         """What the database refused is the store's failure; anything else is the caller's own."""
-        if isinstance(error, sa.exc.DBAPIError):
+        if isinstance(error, sa.exc.DBAPIError | sqlite3.Error):
             return StoreError(f"the store {self._name} could not be written: {reason(error)}")
         return error
 
