@@ -53,7 +53,7 @@ def path(store: StoreOption = None) -> int:
 
 @app.command("check")
 def check(store: StoreOption = None, as_json: JsonOption = False) -> int:
-    """Check every byte of the store: blobs against their hashes, calls against their requests. Exit code 1 when something is wrong."""
+    """Check the store: every stored text against its hash, calls against their requests, and that nothing is missing. Exit code 1 when something is wrong."""
     import sys
     from dataclasses import asdict
 
