@@ -15,8 +15,11 @@ def open_world(world: str | World | None) -> World | None:
         raise InputError(f"world {world!r} is not module:Class, such as my_worlds:Office")
     try:
         made = load_object(world)()
-    except TypeError as error:
-        raise InputError(f"world {world} cannot be made: {error}") from None
+    except InputError:
+        raise
+    except Exception as error:
+        told = " ".join(str(error).split())[:300]
+        raise InputError(f"world {world} cannot be made: {type(error).__name__}: {told}") from error
     if not isinstance(made, World):
         raise InputError(f"{world} is no World; see motet.worlds.world for what one needs")
     return made
