@@ -297,3 +297,11 @@ def test_deltas_are_read_as_they_stream(empty: Path) -> None:
     assert len({scope for scope, _ in heard}) == 1
     assert "".join(text for _, text in heard) == result.answer
     assert len(heard) > 1
+
+
+@pytest.mark.parametrize("given", [{"task": 5}, {"task": None}, {"task": "x", "budget": 5}])
+def test_a_task_or_budget_of_another_kind_is_bad_input(home: Path, given: dict[str, Any]) -> None:
+    """The line says what is expected, and nothing is written."""
+    with pytest.raises(InputError, match=r"motet\.(Task|Budget)"):
+        motet.run(**given, model="scripted:echo")
+    assert not (home / "motet.db").exists()

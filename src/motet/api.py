@@ -62,6 +62,12 @@ async def solve(
             f"{', '.join(sorted(config))}: configuration goes into the system when it is given as an object"
         )
     _check_system(system)
+    if not isinstance(task, str | Task):
+        raise InputError(f"a task is a text or a motet.Task, not {type(task).__name__}")
+    if budget is not None and not isinstance(budget, Budget):
+        raise InputError(
+            f"a budget is a motet.Budget, such as motet.Budget(tokens=50_000), not {type(budget).__name__}"
+        )
     if isinstance(task, str):
         if not task.strip():
             raise InputError("the task is empty")

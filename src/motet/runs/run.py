@@ -330,7 +330,10 @@ class Run:
         self.emit("answer.kept", answer=answer)
 
     def spent(self) -> Charge:
-        """What this scope and those below it have been charged, when it has a budget; else what was charged here."""
+        """What this scope and those below it have been charged, when it has a budget; else what was charged here.
+
+        A resumed run counts earlier sittings from the start, so this is for telling and not for deciding: what depends on it goes through ``input``.
+        """
         return self._account.spent
 
     def _observer(self) -> Observer | None:
