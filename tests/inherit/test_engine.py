@@ -300,6 +300,13 @@ def test_a_node_has_its_own_tools_and_no_others(store: Store) -> None:
     assert shown == {"mail": ["look_up", "search"], "dates": [], "plan": []}
 
 
+def test_a_tool_that_there_is_not_is_bad_input(store: Store) -> None:
+    """Even where the workflow was not validated: the error names it and the nearest one."""
+    flow = Workflow(nodes=(node("mail", tools=("serch",)), node("plan", "integrator", "mail")))
+    with pytest.raises(InputError, match="'serch', which there is not; did you mean 'search'"):
+        Team(store, "no tool").execute(flow, world=Shelf())
+
+
 def test_what_cannot_be_known_is_inherited_within_the_run_only(store: Store) -> None:
     """In a live world another run does the work again."""
     team, world = Team(store, "live"), LiveWorld(Shelf().tools())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from motet.errors import InputError
@@ -214,6 +214,7 @@ def test_workbench_takes_one_plan_and_hotpotqa_a_search() -> None:
 
 @FEW
 @given(st.lists(ODD_NODES, max_size=5))
+@example([node("twin"), node("twin", "worker", "twin")])
 def test_no_graph_makes_the_validator_raise(nodes: list[Node]) -> None:
     """Any document at all is either valid or told what is wrong, on printable lines, the same each time."""
     workflow = Workflow(nodes=tuple(nodes))

@@ -201,7 +201,8 @@ def _writers(workflow: Workflow, roles: RoleSet, tools: Effects) -> Iterator[Pro
 
 
 def _output(workflow: Workflow, roles: RoleSet, _tools: Effects) -> Iterator[Problem]:
-    if workflow.cycles or not workflow.nodes:
+    # Nothing ends where nodes that share an id read each other, either; that they share it is told already.
+    if workflow.cycles or not workflow.ends:
         return
     may = tuple(name for name, role in roles.roles.items() if role.output)
     outputs = [id_ for id_ in workflow.ends if workflow.by_id[id_].role in may]
