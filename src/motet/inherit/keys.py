@@ -191,7 +191,8 @@ def _plain(value: object, *, models: Mapping[str, ModelInfo], instructions: str)
                 return {"is": "instructions"}
             return {"model": models[part].identity} if part in models else part
         if part is None or isinstance(part, bool | int | float):
-            return part
+            # The same canonical JSON either way, and the quick encoder knows no floats.
+            return int(part) if isinstance(part, float) and part.is_integer() and abs(part) < 2**53 else part
         if isinstance(part, BaseModel):
             return {name: plain(getattr(part, name)) for name in type(part).model_fields}
         if isinstance(part, Mapping):
