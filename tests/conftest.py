@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 from motet import settings
+
+# How long an example takes says nothing on a busy machine. Where CI is set, Hypothesis has a profile of its own, which draws the same examples each time.
+if not os.environ.get("CI"):
+    hypothesis_settings.register_profile("steady", deadline=None)
+    hypothesis_settings.load_profile("steady")
 
 
 @pytest.fixture

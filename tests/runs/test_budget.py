@@ -149,7 +149,7 @@ def test_a_run_never_spends_more_than_its_budget(store: Store, seed: int, limit:
         for account in accounts:
             assert account.budget.tokens is None or (account.spent + account.reserved).tokens <= account.budget.tokens
 
-    async def erratic(_request: Request) -> Answer:
+    async def erratic(request: Request) -> Answer:
         for _ in range(rng.randrange(4)):
             await asyncio.sleep(0)
         check()
@@ -161,7 +161,7 @@ def test_a_run_never_spends_more_than_its_budget(store: Store, seed: int, limit:
             empty,
             ModelDenied("no"),
             Reply(text="of unknown usage"),
-            Reply(text="ok", usage=spent(rng.randrange(2, 60))),
+            Reply(text="ok", usage=spent(rng.randint(2, reservation(request, PRICE).tokens))),
         ]
         return rng.choice(answers)
 
