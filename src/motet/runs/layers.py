@@ -59,23 +59,10 @@ class Metered:
         return reply
 
 
-class _Attempts:
-    """The observer of one metered call: charges attempts that failed after they may have been billed, and reserves anew for the next."""
+class _Heard:
+    """Remembers what the attempts before the last one cost, for a call that is broken off between two of them."""
 
-    def __init__(
-        self,
-        request: Request,
-        price: Price | None,
-        account: Account,
-        events: Events,
-        line: Line,
-        outer: Observer | None,
-    ) -> None:
-        self._request = request
-        self._price = price
-        self._account = account
-        self._events = events
-        self._line = line
+    def __init__(self, outer: Observer | None) -> None:
         self._outer = outer
         self.lost: tuple[Usage, ...] = ()
 
@@ -90,6 +77,32 @@ class _Attempts:
             self._outer.delta(text, reasoning=reasoning)
 
     def failed(self, error: ModelError, *, attempt: int, wait: float) -> None:
+        """Remember it and pass it on."""
+        self.lost = (*self.lost, *error.lost)
+        if self._outer is not None:
+            self._outer.failed(error, attempt=attempt, wait=wait)
+
+
+class _Attempts(_Heard):
+    """The observer of one metered call: charges attempts that failed after they may have been billed, and reserves anew for the next."""
+
+    def __init__(
+        self,
+        request: Request,
+        price: Price | None,
+        account: Account,
+        events: Events,
+        line: Line,
+        outer: Observer | None,
+    ) -> None:
+        super().__init__(outer)
+        self._request = request
+        self._price = price
+        self._account = account
+        self._events = events
+        self._line = line
+
+    def failed(self, error: ModelError, *, attempt: int, wait: float) -> None:
         """Charge the failed attempt if it may have been billed, and make sure that another one fits the budget."""
         self._events.emit(
             "model.retry",
@@ -98,14 +111,12 @@ class _Attempts:
         )
         if error.lost:
             self.settle((*self.lost, *error.lost))
-            self.lost = (*self.lost, *error.lost)
             try:
                 self._account.reserve(reservation(self._request, self._price))
             except BudgetExceeded as stop:
-                stop.lost = self.lost
+                stop.lost = (*self.lost, *error.lost)
                 raise
-        if self._outer is not None:
-            self._outer.failed(error, attempt=attempt, wait=wait)
+        super().failed(error, attempt=attempt, wait=wait)
 
     def settle(self, attempts: Sequence[Usage]) -> None:
         """Close the reservation that is held; of the call's ``attempts`` so far, those in ``lost`` are charged already."""
@@ -179,30 +190,6 @@ class Journaled:
             },
             stored=not replayed,
         )
-
-
-class _Heard:
-    """Remembers what the attempts before the last one cost, for a call that is broken off between two of them."""
-
-    def __init__(self, outer: Observer | None) -> None:
-        self._outer = outer
-        self.lost: tuple[Usage, ...] = ()
-
-    @property
-    def wants_deltas(self) -> bool:
-        """Whether the caller reads along."""
-        return self._outer is not None and self._outer.wants_deltas
-
-    def delta(self, text: str, *, reasoning: bool = False) -> None:
-        """Pass it on."""
-        if self._outer is not None:
-            self._outer.delta(text, reasoning=reasoning)
-
-    def failed(self, error: ModelError, *, attempt: int, wait: float) -> None:
-        """Remember it and pass it on."""
-        self.lost = (*self.lost, *error.lost)
-        if self._outer is not None:
-            self._outer.failed(error, attempt=attempt, wait=wait)
 
 
 class Counter:
