@@ -62,7 +62,7 @@ class React(Configured):
 
 
 class Agent:
-    """One agent at work on one task. ``messages`` is its whole state."""
+    """One agent at work on one task. ``messages`` is what its model sees; whatever else it keeps follows from the answers it got, so a resumed agent has it too."""
 
     def __init__(self, config: React, task: Task, *, run: Run, model: Model, tools: Sequence[Tool]) -> None:
         self.config = config

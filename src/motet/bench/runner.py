@@ -325,7 +325,7 @@ async def _work_all(store: Store, plan: Plan, sitting: Sitting, engine: Engine, 
                 continue
             await places.acquire()
             try:
-                await store.read(lambda connection: _check_total(connection, plan, sitting.run_id))
+                await _check_total(store, plan.total, sitting.run_id)
             except BudgetExceeded as error:
                 # Cells at work are let finish; none is begun.
                 stopped.append(error)
@@ -351,19 +351,17 @@ def _is_over(connection: sa.Connection, bench_id: str, plan: Plan) -> bool:
     return status == "completed" and len(_done(connection, bench_id)) == plan.size
 
 
-def _check_total(connection: sa.Connection, plan: Plan, bench_id: str) -> None:
-    """Raises BudgetExceeded when the bench has used up its own budget."""
-    limits = plan.total
+async def _check_total(store: Store, limits: Budget, bench_id: str) -> None:
+    """Raises BudgetExceeded when the bench has used up its own budget; looks nothing up where there is none."""
     if limits.tokens is None and limits.money is None and limits.calls is None:
         return
     below = sa.select(runs.c.id).where(runs.c.parent == bench_id)
-    row = connection.execute(
-        sa.select(
-            sa.func.coalesce(sa.func.sum(calls.c.charged), 0),
-            sa.func.coalesce(sa.func.sum(calls.c.charged_money), 0.0),
-            sa.func.count(),
-        ).where(calls.c.run_id.in_(below), calls.c.kind == "model")
-    ).one()
+    query = sa.select(
+        sa.func.coalesce(sa.func.sum(calls.c.charged), 0),
+        sa.func.coalesce(sa.func.sum(calls.c.charged_money), 0.0),
+        sa.func.count(),
+    ).where(calls.c.run_id.in_(below), calls.c.kind == "model")
+    row = await store.read(lambda connection: connection.execute(query).one())
     for limit, allowed, spent in zip(
         ("tokens", "money", "calls"), (limits.tokens, limits.money, limits.calls), row, strict=True
     ):

@@ -33,6 +33,6 @@ async def observed(run: Run, tool: str, *, under: str = "") -> list[Observation]
         ).all()
         return [read_blob(connection, row.reply).decode() for row in rows if is_under(row.scope, under)]
 
-    bodies = await run._core.journal.store.read(read)
+    bodies = await run.store.read(read)
     found = [Observation.model_validate(json.loads(body)) for body in bodies]
     return [observation for observation in found if not observation.error]

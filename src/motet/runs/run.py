@@ -278,12 +278,9 @@ class Run:
         """An outside input that is no model's and no tool's (a clock, a random draw, a delivered note), journaled under ``name``."""
         place = self._counter.take()
         asked = digest({"input": name})
-        entry = self._core.journal.find(place, "input", asked)
-        if entry is not None:
-            body = await self._core.journal.body(entry)
-            assert isinstance(body, dict)
-            return body["value"]
-        await self._core.journal.open(place, "input", asked)
+        recorded = await self._recorded_input(place, asked)
+        if recorded is not None:
+            return recorded["value"]
         value = produce()
         if isinstance(value, Awaitable):
             value = await value
@@ -297,13 +294,10 @@ class Run:
         """
         place = self._counter.take()
         asked = digest({"inherit": name, "request": request})
+        recorded = await self._recorded_input(place, asked)
+        if recorded is not None:
+            return recorded["value"]
         journal = self._core.journal
-        entry = journal.find(place, "input", asked)
-        if entry is not None:
-            body = await journal.body(entry)
-            assert isinstance(body, dict)
-            return body["value"]
-        await journal.open(place, "input", asked)
         found = await find()
         reply = {"value": found.value}
         if found.usage is None:
@@ -315,6 +309,16 @@ class Run:
         )
         self._core.ledger.add(Line(self.scope, name, found.model, "inherited"), usage, money=money)
         return found.value
+
+    async def _recorded_input(self, place: Place, asked: str) -> dict[str, JsonValue] | None:
+        """The input that an earlier sitting recorded at ``place``; ``None`` makes room for a new one."""
+        entry = self._core.journal.find(place, "input", asked)
+        if entry is None:
+            await self._core.journal.open(place, "input", asked)
+            return None
+        body = await self._core.journal.body(entry)
+        assert isinstance(body, dict)
+        return body
 
     # Telling
 

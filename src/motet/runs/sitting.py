@@ -193,12 +193,9 @@ class Sitting:
         if found.answer is None and scope.best.answer is not None:
             update |= {"answer": scope.best.answer, "sources": scope.best.sources}
         result = found.model_copy(update=update)
-        followed = {name: counter.next for name, counter in self._core.counters.items()}
-        verdicts: tuple[Score, ...] = ()
-        if judge is not None and bug is None:
-            verdicts = await judge(result, scope)
-            followed = {name: counter.next for name, counter in self._core.counters.items()}
+        verdicts = await judge(result, scope) if judge is not None and bug is None else ()
         if status == "completed":
+            followed = {name: counter.next for name, counter in self._core.counters.items()}
             await self._core.journal.close(scope.scope, followed=followed)
         await self._record(task, result, verdicts)
         scope.emit("task.finished", status=status, answer=result.answer, error=failure.message if failure else None)
