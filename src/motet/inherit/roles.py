@@ -28,6 +28,7 @@ from motet.value import Value
 from motet.worlds.world import World
 
 ROLE_SETS = ("general", "hotpotqa", "workbench")
+AUDITORS = ("general", "hotpotqa", "workbench")
 
 # The tools that nodes may hold, by name, with what each does to the world.
 Effects: TypeAlias = Mapping[str, Effect]
@@ -86,7 +87,8 @@ class Given(NamedTuple):
 class RoleSet(Value):
     """Roles with their limits and prompts. ``max_text`` is in characters, for each subtask and each prompt.
 
-    ``ask`` is the template of what a node is asked, over ``question``, ``context``, ``subtask`` and ``inputs``.
+    ``ask`` is the template of what a node is asked, over ``question``, ``context``, ``subtask`` and ``inputs``. ``audit`` names who looks an output over without knowing the
+    right one: one of ``AUDITORS``, or a user's ``module:function``.
     """
 
     version: int
@@ -98,6 +100,7 @@ class RoleSet(Value):
     max_text: int = Field(default=6000, gt=0)
     roles: dict[str, Role]
     ask: str
+    audit: str = "general"
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -110,6 +113,10 @@ class RoleSet(Value):
                     raise ValueError(f"{name} reads {source!r} in more than one place")
                 if self.roles[source].tools == "write":
                     raise ValueError(f"{name} reads {source!r}, which writes; nothing may read the role that writes")
+        if ":" not in self.audit and self.audit not in AUDITORS:
+            raise ValueError(
+                f"there is no auditor {self.audit!r}{nearest(self.audit, AUDITORS)}; one of your own is module:function"
+            )
         writers = [name for name, role in self.roles.items() if role.tools == "write"]
         if len(writers) > 1:
             raise ValueError(f"only one role may write, not {' and '.join(writers)}")
