@@ -15,10 +15,12 @@ from motet.bench.runner import Done, read_plan, resume_bench, run_bench
 from motet.errors import InputError
 from motet.models.scripted import ScriptedModel
 from motet.runs.budget import Budget
+from motet.runs.run import Run
 from motet.settings import Provider, Settings
 from motet.store.check import check
 from motet.store.store import Store
 from motet.system import System
+from motet.task import Result, Task
 from motet.testing import Faults, ModelServer
 from tests.bench.toys import Buggy, reckoner
 
@@ -155,6 +157,30 @@ async def test_data_that_changed_cannot_be_mixed_with_old_results(store: Store) 
     with pytest.raises(InputError, match="begin a new bench"):
         await run_bench(changed, store=store)
     store.close()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("warm", [False, True])
+async def test_a_bench_has_records_of_its_own_unless_it_is_warm(store: Store, warm: bool) -> None:
+    """Each system has its own in each epoch of each bench; a warm one shares those of the whole store, also when it is resumed."""
+    seen: list[str] = []
+
+    class Seer:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        async def solve(self, task: Task, *, run: Run) -> Result:
+            seen.append(run.namespace)
+            if len(seen) == 1:
+                raise ZeroDivisionError("the first cell is taken up again")
+            return Result(status="completed", answer="")
+
+    seers = [Seer("one"), Seer("two")]
+    plan = plan_of(*seers, size=1, epochs=2).model_copy(update={"warm": warm})
+    bench = await run_bench(plan, store=store, systems=seers, parallel=1)
+    await resume_bench(bench, store=store, systems=seers, parallel=1)
+    own = [f"bench/{bench}/{name}/{epoch}" for epoch in (1, 2) for name in ("one", "two")]
+    assert seen == (["solve"] * 5 if warm else [*own, own[0]])
 
 
 def test_a_sample_is_seeded_and_keeps_the_order() -> None:

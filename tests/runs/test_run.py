@@ -19,7 +19,8 @@ from motet.runs.run import Run
 from motet.store.store import Store
 from motet.task import Result, Source, Task
 from motet.tools.tool import Delivery, Effect, Observation, Tool
-from tests.runs.desk import Says, Work, ask, done, echo, go, interrupted, new_run, rows, work_once
+from motet.worlds import LiveWorld, Shared
+from tests.runs.desk import TASK, Does, Says, Work, ask, done, echo, go, interrupted, new_run, rows, sit, work_once
 
 
 class Gives:
@@ -347,3 +348,62 @@ def test_a_run_broken_off_anywhere_ends_as_if_it_had_not_been(
 def test_tools_of_a_run_satisfy_the_protocol() -> None:
     """What these tests use is what systems use."""
     assert isinstance(Gives(), Tool)
+
+
+def test_a_scope_apart_has_only_what_its_world_and_its_system_bring(store: Store) -> None:
+    """Tools given with the task reach every scope below, but not one whose world holds all that it needs."""
+    seen: dict[str, list[str]] = {}
+
+    async def work(_task: Task, run: Run) -> Result:
+        below = run.child("below", tools=[Gives(name="added")])
+        seen["below"] = [tool.name for tool in below.tools([Gives(name="own")])]
+        apart = run.child("apart", world=Shared(None, run.tools(())), tools=[Gives(name="added")], apart=True)
+        seen["apart"] = [tool.name for tool in apart.child("deeper").tools([Gives(name="own")])]
+        return done("ok")
+
+    async def main() -> None:
+        async with sit(store, await new_run(store)) as sitting:
+            await sitting.finish(await sitting.execute(Does(work), TASK, tools=[Gives(name="given")]))
+
+    go(main())
+    assert seen == {"below": ["given", "added", "own"], "apart": ["given", "added", "own"]}
+
+
+def test_what_is_offered_belongs_to_its_task(store: Store) -> None:
+    """Scopes below share the task's offers, also those that answer separately; one with a task of its own does not."""
+    seen: list[list[str]] = []
+
+    async def work(_task: Task, run: Run) -> Result:
+        world = LiveWorld([])
+        run.offer("0", done("first"), world)
+        run.child("peer").separate_answers().offer("1", done("second"))
+        part = run.child("part").separate_task()
+        part.offer("0", done("of the part"))
+        seen.append([offer.label for offer in run.offers])
+        seen.append([str(offer.result.answer) for offer in part.offers])
+        assert run.offers[0].world is world
+        with pytest.raises(AssertionError, match="offered already"):
+            run.offer("0", done("again"))
+        return done("ok")
+
+    async def main() -> None:
+        async with sit(store, await new_run(store, TASK, Task(question="And then?", id="next"))) as sitting:
+            for task in (TASK, Task(question="And then?", id="next")):
+                await sitting.execute(Does(work), task)
+            await sitting.finish(done("ok"))
+
+    go(main())
+    assert seen == [["0", "1"], ["of the part"]] * 2
+
+
+def test_a_run_keeps_records_in_the_namespace_it_was_given(store: Store) -> None:
+    """By default the one that all share."""
+    seen: list[str] = []
+
+    async def work(_task: Task, run: Run) -> Result:
+        seen.append(run.child("deep").namespace)
+        return done("ok")
+
+    one(work, store)
+    one(work, store, namespace="bench/b/react/1")
+    assert seen == ["solve", "bench/b/react/1"]

@@ -98,9 +98,7 @@ def test_nothing_is_written_from_a_read_only_scope(store: Store) -> None:
     assert office.posted == ["open"]
 
 
-@pytest.mark.parametrize(
-    "name", ["office", "no_such_module:Office", "motet.worlds.world:Write", "motet.worlds.world:stage"]
-)
+@pytest.mark.parametrize("name", ["office", "no_such_module:Office", "motet.worlds.world:Write", "motet.worlds:stage"])
 def test_a_world_that_cannot_be_made_is_bad_input(name: str) -> None:
     """The line names what was asked for."""
     with pytest.raises(InputError, match=name.partition(":")[0].partition(".")[0]):

@@ -42,7 +42,10 @@ class Entry(Value):
 
 
 class Plan(Value):
-    """A bench as data. ``budget`` is for each cell, ``total`` for the whole bench; ``command`` is how it was begun, if on the command line."""
+    """A bench as data. ``budget`` is for each cell, ``total`` for the whole bench; ``command`` is how it was begun, if on the command line.
+
+    A ``warm`` bench shares its records of nodes with every other run in the store; else each system has its own in each epoch, empty at the start.
+    """
 
     format: Literal[1] = 1
     benchmark: str
@@ -56,6 +59,7 @@ class Plan(Value):
     total: Budget = Budget()
     price: Price | None = None
     allow_weak_sandbox: bool = False
+    warm: bool = False
     motet: str = __version__
     command: str = ""
 

@@ -17,11 +17,12 @@ import sqlalchemy as sa
 from motet.bench.benchmark import JUDGE_FAILED, Benchmark
 from motet.bench.plan import Cell, Plan, build_systems, open_benchmark
 from motet.errors import BudgetExceeded, Cancelled, InputError, MotetError, RunBusy
+from motet.inherit.records import bench_namespace
 from motet.models.model import Price
 from motet.runs import lease
 from motet.runs import sitting as sittings
 from motet.runs.budget import Budget
-from motet.runs.run import Run
+from motet.runs.run import SHARED, Run
 from motet.runs.sitting import Sitting
 from motet.runs.workplace import Workplace, names_of, needs_of, open_workplace
 from motet.settings import Settings
@@ -122,13 +123,14 @@ class Desk:
                 config={"format": 1, "bench": self.bench_id, "cell": list(cell)},
                 tasks=[task],
             )
-            result = await self._sit(run_id, system, task)
+            result = await self._sit(cell, system, task)
             return Done(cell, result.status, result.error.kind if result.error else None)
         except Exception as error:  # noqa: BLE001 - recorded in the cell's own run; its siblings go on
             return Done(cell, "failed", Failure.of(error).kind)
 
-    async def _sit(self, run_id: str, system: System, task: Task) -> Result:
+    async def _sit(self, cell: Cell, system: System, task: Task) -> Result:
         setting = self.benchmark.setting(task)
+        own = bench_namespace(self.bench_id, system=cell.label, epoch=cell.epoch)
 
         async def judge(result: Result, scope: Run) -> tuple[Score, ...]:
             return await self.benchmark.score(task, result, run=scope.aside(JUDGE))
@@ -137,7 +139,7 @@ class Desk:
         while True:
             try:
                 return await self.place.sit(
-                    run_id,
+                    cell.run_id(self.bench_id),
                     system,
                     task,
                     budget=self.plan.budget,
@@ -145,6 +147,7 @@ class Desk:
                     tools=setting.tools,
                     judge=judge,
                     assume=self.assume,
+                    namespace=SHARED if self.plan.warm else own,
                 )
             except RunBusy:
                 # Its worker was lost on another machine; its lease runs out by itself.

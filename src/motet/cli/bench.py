@@ -70,6 +70,7 @@ def bench(
     allow_weak_sandbox: Annotated[
         bool, typer.Option("--allow-weak-sandbox", help="Let code run without namespaces.")
     ] = False,
+    warm: Annotated[bool, typer.Option("--warm", help="Inherit node results from earlier runs in the store.")] = False,
     replay: Annotated[
         bool, typer.Option("--replay", help="Judge recorded runs from FILEs instead of running anything.")
     ] = False,
@@ -133,6 +134,7 @@ def bench(
         total=budget_from(tokens=total_tokens, money=total_money, calls=None, seconds=None, flag="--total") or Budget(),
         price=parse_price(price) if price else None,
         allow_weak_sandbox=allow_weak_sandbox,
+        warm=warm,
         command=command_line(sys.argv[1:]),
     )
     # A class without fields was made from its name alone, and can be made so again.

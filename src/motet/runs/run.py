@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from pydantic import JsonValue
 
@@ -26,13 +26,18 @@ from motet.runs.layers import Counter, Journaled, Metered
 from motet.runs.ledger import Ledger, Line, is_under
 from motet.settings import nearest
 from motet.store.store import Store
-from motet.task import Source
+from motet.task import Result, Source
 from motet.tools.tool import Observation, Tool
 from motet.usage import Totals, Usage
 from motet.value import Value
 from motet.worlds.world import World
 
 _NAME = re.compile(r"[A-Za-z0-9_.#:-]{1,200}")
+
+# The namespace of records that all runs share which are given no other.
+SHARED = "solve"
+
+_LABEL = re.compile(r"[A-Za-z0-9_.#:-]{1,60}")
 
 ReadDeltas = Callable[[str, str], None]  # scope, text
 
@@ -59,6 +64,14 @@ class Best:
 
     answer: str | None = None
     sources: tuple[Source, ...] = ()
+
+
+class Offer(NamedTuple):
+    """A finished candidate beside the result that a system returns: ``label`` names it, ``world`` is where it was done, if in one."""
+
+    label: str
+    result: Result
+    world: World | None
 
 
 class ToolUse(Value):
@@ -91,6 +104,7 @@ class Core:
     charged: Mapping[str, Charge] = field(default_factory=dict)
     counters: dict[str, Counter] = field(default_factory=dict)
     read_deltas: ReadDeltas | None = None
+    namespace: str = SHARED
 
 
 class Run:
@@ -108,6 +122,7 @@ class Run:
         read_only: bool = False,
         only: tuple[str, ...] | None = None,
         trace: dict[Place, ToolUse] | None = None,
+        offers: dict[str, Offer] | None = None,
     ) -> None:
         self._core = core
         self._given = given
@@ -118,6 +133,7 @@ class Run:
         self.read_only = read_only
         self._account = account
         self._best = best or Best()
+        self._offers = {} if offers is None else offers
         self._counter = core.counters[scope] = Counter(scope)
 
     @property
@@ -129,6 +145,11 @@ class Run:
     def store(self) -> Store:
         """The store that holds the run, and the records of other runs."""
         return self._core.journal.store
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the store's records that this run reads and writes."""
+        return self._core.namespace
 
     @property
     def ledger(self) -> Ledger:
@@ -149,11 +170,12 @@ class Run:
         tools: Sequence[str | Tool] = (),
         read_only: bool = False,
         only: Sequence[str] | None = None,
+        apart: bool = False,
     ) -> Run:
         """A scope below this one, with its own place in the journal and its own ``budget`` within this scope's.
 
         It works in this scope's world, or in ``world``, and is given this scope's tools, and ``tools``. In a ``read_only`` scope, and in all below it, no tool may write, whoever asks.
-        With ``only``, those are all the tools that it may use, in that order.
+        With ``only``, those are all the tools that it may use, in that order. A scope ``apart`` is not given this scope's tools: its world brings all that it needs.
         The name must be new in this scope and the same each time the work is done: it is how a resumed run finds its place.
         """
         assert _NAME.fullmatch(name), f"a scope's name is letters, digits and _.#:- , not {name!r}"
@@ -171,22 +193,28 @@ class Run:
             account=account,
             best=self._best,
             world=world or self.world,
-            given=(*self._given, *tools),
+            given=tuple(tools) if apart else (*self._given, *tools),
             read_only=self.read_only or read_only,
             only=self._only if only is None else tuple(only),
             trace=self._trace,
+            offers=self._offers,
         )
 
-    def aside(self, name: str) -> Run:
-        """A scope below this one whose calls are in the ledger but count against no budget: for judging what was done here."""
-        run = self.child(name)
+    def aside(self, name: str, *, world: World | None = None) -> Run:
+        """A scope below this one, in its world or in ``world``, whose calls are in the ledger but count against no budget: for judging what was done here."""
+        run = self.child(name, world=world)
         run._account = Account(Budget(), name=run.scope)
         return run
 
     def separate_answers(self) -> Run:
-        """Give this scope a best answer of its own, apart from its parent's: for tasks, and for peers that each answer."""
+        """Give this scope a best answer of its own, apart from its parent's: for peers that each answer the task."""
         self._best = Best()
         return self
+
+    def separate_task(self) -> Run:
+        """Give this scope a best answer and offers of its own: for tasks, and for parts of one that are tasks themselves, where another system may offer its own candidates."""
+        self._offers = {}
+        return self.separate_answers()
 
     def keep_trace(self) -> Run:
         """Remember from now on which tools are used here and below, apart from what is used above."""
@@ -332,6 +360,20 @@ class Run:
         self._best.answer = answer
         self._best.sources = tuple(sources)
         self.emit("answer.kept", answer=answer)
+
+    def offer(self, label: str, result: Result, world: World | None = None) -> None:
+        """Offer a finished candidate as another ``result`` of the task, done in ``world``: whoever judges the task judges it too.
+
+        Offers are kept in memory, and made again by a resumed run; a label is letters, digits and _.#:- , and names one candidate of the task.
+        """
+        assert _LABEL.fullmatch(label), f"a candidate's label is letters, digits and _.#:- , not {label!r}"
+        assert label not in self._offers, f"the candidate {label!r} is offered already: label each differently"
+        self._offers[label] = Offer(label, result, world)
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """The candidates that were offered for the task that this scope belongs to, in order."""
+        return tuple(self._offers.values())
 
     def spent(self) -> Charge:
         """What this scope and those below it have been charged, when it has a budget; else what was charged here.

@@ -23,7 +23,7 @@ from motet.runs import lease
 from motet.runs.budget import Account, Budget
 from motet.runs.events import Events, Watcher
 from motet.runs.journal import Journal
-from motet.runs.run import Core, LoadTools, ReadDeltas, Resolve, Run, spent_under
+from motet.runs.run import SHARED, Core, LoadTools, ReadDeltas, Resolve, Run, spent_under
 from motet.store import schema
 from motet.store.rows import insert_run
 from motet.store.store import Fence, Row, Store, as_blob, read_blob
@@ -160,7 +160,7 @@ class Sitting:
 
         Models, tools and budgets that fail give a Result that says so, with the best answer so far. Bad input and bugs raise, after they are recorded.
         """
-        scope = self.root.child(task.id, budget=budget, world=world, tools=tools).separate_answers()
+        scope = self.root.child(task.id, budget=budget, world=world, tools=tools).separate_task()
         scope.emit("task.started", question=task.question, system=system.name)
         status: Status = "completed"
         failure: Failure | None = None
@@ -325,10 +325,11 @@ async def begin(
     read_deltas: ReadDeltas | None = None,
     assume: Literal["done", "redo"] | None = None,
     facts: Mapping[str, JsonValue] | None = None,
+    namespace: str = SHARED,
 ) -> AsyncIterator[Sitting]:
     """Take the run's lease and sit down to it; give the lease back at the end, whatever happens.
 
-    Raises RunBusy while another live process works on it. ``facts`` about this machine go into the first event.
+    Raises RunBusy while another live process works on it. ``facts`` about this machine go into the first event; ``namespace`` is that of the records that the run shares.
     """
     fence = await lease.take(store, run_id)
     heartbeat: asyncio.Task[None] | None = None
@@ -348,6 +349,7 @@ async def begin(
             assume=assume,
             charged=charged,
             read_deltas=read_deltas,
+            namespace=namespace,
         )
         limits = budget or Budget()
         account = Account(limits, name="the run", spent=spent_under(charged, ""))

@@ -16,7 +16,7 @@ from motet.models.providers import Models
 from motet.runs import sitting as sittings
 from motet.runs.budget import Budget
 from motet.runs.events import Watcher
-from motet.runs.run import ReadDeltas
+from motet.runs.run import SHARED, ReadDeltas
 from motet.runs.sitting import Judge
 from motet.settings import Settings, load_settings
 from motet.store.store import Store
@@ -76,6 +76,7 @@ class Workplace:
         watchers: Sequence[Watcher] = (),
         read_deltas: ReadDeltas | None = None,
         assume: Literal["done", "redo"] | None = None,
+        namespace: str = SHARED,
     ) -> Result:
         """One sitting on a run of one task, from taking its lease to giving it back."""
         async with sittings.begin(
@@ -88,6 +89,7 @@ class Workplace:
             read_deltas=read_deltas,
             assume=assume,
             facts=self._facts,
+            namespace=namespace,
         ) as sitting:
             try:
                 result = await sitting.execute(system, task, world=world, tools=tools, judge=judge)
