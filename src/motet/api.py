@@ -19,7 +19,7 @@ from motet.models.model import Price
 from motet.runs import sitting as sittings
 from motet.runs.budget import Budget
 from motet.runs.events import Watcher
-from motet.runs.run import ReadDeltas
+from motet.runs.run import Approve, ReadDeltas
 from motet.runs.workplace import names_of, needs_of, open_workplace
 from motet.settings import Settings
 from motet.store.schema import runs
@@ -46,12 +46,15 @@ async def solve(
     allow_weak_sandbox: bool = False,
     watchers: Sequence[Watcher] = (),
     read_deltas: ReadDeltas | None = None,
+    approve: Approve = None,
+    kind: str = "solve",
     **config: Any,
 ) -> Result:
     """Solve ``task`` with ``system`` and return the Result; the whole run is kept in the store.
 
     ``system`` is a System, or the name of one with its configuration as further keywords (``model="embedded"``, ``tools=["python"]``). ``world`` is the World
-    that it works in, or a ``module:Class`` that makes one. ``price`` is for models that no price is known for. ``watchers`` hear every event, ``read_deltas`` every piece of text that models stream.
+    that it works in, or a ``module:Class`` that makes one. ``kind`` is what the run is listed as. ``price`` is for models that no price is known for. ``watchers`` hear every event, ``read_deltas`` every piece of text that models stream.
+    ``approve`` says whether a team's plan of writes that act outside may be carried out: ``True``, ``False``, or a function of the plan; without it none is, and the run is left to be resumed.
 
     Raises InputError for bad input, before anything is written; bugs raise too. Models, tools and budgets that fail end in a Result that says so.
     """
@@ -68,6 +71,7 @@ async def solve(
         raise InputError(
             f"a budget is a motet.Budget, such as motet.Budget(tokens=50_000), not {type(budget).__name__}"
         )
+    _check_approve(approve)
     if isinstance(task, str):
         if not task.strip():
             raise InputError("the task is empty")
@@ -89,7 +93,7 @@ async def solve(
         }
         run_id = await sittings.create(
             place.store,
-            kind="solve",
+            kind=kind,
             system=system.name,
             model=names_of(needs),
             title=task.question,
@@ -97,7 +101,14 @@ async def solve(
             tasks=[task],
         )
         return await place.sit(
-            run_id, system, task, world=given, budget=budget, watchers=watchers, read_deltas=read_deltas
+            run_id,
+            system,
+            task,
+            world=given,
+            budget=budget,
+            watchers=watchers,
+            read_deltas=read_deltas,
+            approve=approve,
         )
 
 
@@ -113,14 +124,17 @@ async def resume(
     settings: Settings | None = None,
     watchers: Sequence[Watcher] = (),
     read_deltas: ReadDeltas | None = None,
+    approve: Approve = None,
 ) -> Result:
     """Go on with a run from where it stood; a run that was completed gives its Result again.
 
     ``budget`` replaces the limits given at the start (what was spent stays spent). ``system`` and ``world`` are needed when the run was given
-    objects that cannot be made again from its stored configuration. ``price`` replaces the one given at the start. ``assume`` says what became of a write that nobody can confirm.
+    objects that cannot be made again from its stored configuration. ``price`` replaces the one given at the start. ``assume`` says what became of a write that nobody can confirm, ``approve`` as in ``solve`` whether
+    a plan of writes may be carried out.
 
     Raises RunBusy while another process works on the run, and InputError when there is no such run, or no time left in its budget.
     """
+    _check_approve(approve)
     with contextlib.ExitStack() as stack:
         opened = store if isinstance(store, Store) else stack.enter_context(Store.open(store))
         config, tasks = await sittings.read_config(opened, run_id)
@@ -152,6 +166,7 @@ async def resume(
                 watchers=watchers,
                 read_deltas=read_deltas,
                 assume=assume,
+                approve=approve,
             )
 
 
@@ -185,6 +200,11 @@ def _check_system(system: object) -> None:
         raise InputError(f"the system is the class {system.__name__}; give an instance of it: {system.__name__}(…)")
     if not isinstance(system, System):
         raise InputError(f"{type(system).__name__} is no System: it needs a name and an async solve(task, *, run)")
+
+
+def _check_approve(approve: object) -> None:
+    if approve is not None and not isinstance(approve, bool) and not callable(approve):
+        raise InputError(f"approve is True, False or a function of the plan, not {type(approve).__name__}")
 
 
 async def _check_time(store: Store, run_id: str, limits: Budget) -> None:

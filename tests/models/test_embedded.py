@@ -198,6 +198,19 @@ def test_its_identity_names_weights_and_runtime(model: Model) -> None:
     assert model.info.context == 8192
 
 
+def test_exact_reads_every_prompt_from_its_start_and_its_identity_says_how_it_works(home: Path) -> None:
+    """One slot, no prompt cache and the threads are in the identity, and a prompt asked again is read again."""
+    model = open_embedded("embedded:exact")
+    assert model.info.identity == f"{open_embedded().info.identity} slots=1 prompt-cache=off threads={threads()}"
+
+    async def thrice() -> list[Reply]:
+        return list(await asyncio.gather(*(model.reply(ask("Name a colour.")) for _ in range(3))))
+
+    replies = asyncio.run(thrice())
+    assert {reply.text for reply in replies} == {replies[0].text}
+    assert [reply.usage.cached for reply in replies] == [0, 0, 0]
+
+
 def test_wrong_names_and_settings_say_what_would_be_right(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

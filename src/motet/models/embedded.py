@@ -10,6 +10,7 @@ Facts that the rest relies on:
   keywords such as ``not`` or ``if`` cannot be held while decoding; whoever validates the reply finds what they forbid.
 - Text cannot forge a turn: control tokens inside messages are broken before the prompt is built.
 - Greedy text does not depend on what runs beside it or on the prompt cache.
+- ``embedded:exact`` rests nothing on that: one conversation at a time, each prompt read from its start, and the number of threads in ``identity``.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from motet.models.wire import Draft
 from motet.settings import nearest
 
 NAME = "embedded"
+EXACT = f"{NAME}:exact"
 _REPLY_LIMIT = 256  # tokens; a model of this size repeats itself beyond that
 CONTEXT = 8192
 SLOTS = 2
@@ -44,24 +46,24 @@ _BATCH = 128  # prompt tokens between two looks at whether the call was cancelle
 
 
 def open_embedded(name: str = NAME) -> Model:
-    """The embedded model ``embedded`` (weights ``smollm2``). Cheap: nothing is loaded before the first reply.
+    """The embedded model ``embedded`` or ``embedded:exact`` (weights ``smollm2``). Cheap: nothing is loaded before the first reply.
 
     Raises InputError for another name, and when the extra or the weights are missing.
     """
     chosen = name.removeprefix(f"{NAME}:")
-    chosen = "smollm2" if chosen == NAME else chosen
+    chosen = "smollm2" if name in (NAME, EXACT) else chosen
     conversing = [recipe.name for recipe in weights.RECIPES.values() if recipe.chat]
     if chosen in weights.RECIPES and chosen not in conversing:
         raise InputError(f"{chosen} is a base model without a chat format; the embedded model is {NAME!r}")
     if chosen not in conversing:
-        raise InputError(f"unknown embedded model {name!r}{nearest(chosen, [NAME, *conversing])}")
-    return Embedded(chosen)
+        raise InputError(f"unknown embedded model {name!r}{nearest(chosen, [NAME, EXACT, *conversing])}")
+    return Embedded(chosen, exact=name == EXACT)
 
 
 class Embedded:
-    """A chat model from local weights."""
+    """A chat model from local weights. ``exact``: one call at a time and without the prompt cache, as ``identity`` says with the number of threads."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, exact: bool = False) -> None:
         try:
             version = metadata.version("xllamacpp")
         except metadata.PackageNotFoundError:
@@ -69,9 +71,11 @@ class Embedded:
         self._path = weights.locate(name).resolve()  # one engine for one file, whichever way it is reached
         self._recipe = weights.recipe_of(name)
         self._threads = threads()
+        self._exact = exact
+        how = f" slots=1 prompt-cache=off threads={self._threads}" if exact else ""
         self._info = ModelInfo(
-            name=NAME,
-            identity=f"{name} sha256:{self._recipe.sha256} xllamacpp/{version}",
+            name=EXACT if exact else NAME,
+            identity=f"{name} sha256:{self._recipe.sha256} xllamacpp/{version}{how}",
             provider=NAME,
             context=CONTEXT,
             reply_limit=_REPLY_LIMIT,
@@ -89,11 +93,15 @@ class Embedded:
         if request.tools:
             raise BadReply(f"{NAME} takes no tool definitions; ask it for an action by reply_schema")
         try:
-            engine = await asyncio.to_thread(_engine, self._path, self._recipe.sha256, self._threads)
+            slots = 1 if self._exact else SLOTS
+            engine = await asyncio.to_thread(_engine, self._path, self._recipe.sha256, self._threads, slots)
         except (InputError, OSError, RuntimeError) as error:
             raise ModelUnavailable(f"{NAME} could not be loaded from {self._path}: {error}") from None
         start = time.monotonic()
-        work = _Work(_payload(request, engine.tokens), observer)
+        payload = _payload(request, engine.tokens)
+        if self._exact:
+            payload["cache_prompt"] = False
+        work = _Work(payload, observer)
         engine.submit(work)
         try:
             draft = await work.done
@@ -177,8 +185,9 @@ class _Work:
 class _Engine:
     """A loaded model, and the line of work before it."""
 
-    def __init__(self, server: Any, tokens: Tokens) -> None:
+    def __init__(self, server: Any, tokens: Tokens, *, slots: int) -> None:
         self.tokens = tokens
+        self._slots = slots
         self._server = server
         self._lock = threading.Lock()
         self._waiting: deque[_Work] = deque()
@@ -188,7 +197,7 @@ class _Engine:
         """Begin ``work`` now or when a slot is free, first come first served."""
         with self._lock:
             self._waiting.append(work)
-            if self._busy == SLOTS:
+            if self._busy == self._slots:
                 return
             self._busy += 1
         # Not a pool: its idle threads would have to be told when the interpreter ends, and a thread costs nothing beside a reply.
@@ -207,14 +216,14 @@ class _Engine:
 _loading = threading.Lock()
 
 
-def _engine(path: Path, sha256: str, threads: int) -> _Engine:
+def _engine(path: Path, sha256: str, threads: int, slots: int) -> _Engine:
     """The engine for the weights at ``path``; the first call loads it, others wait for that."""
     with _loading:
-        return _load(path, sha256, threads)
+        return _load(path, sha256, threads, slots)
 
 
 @functools.cache
-def _load(path: Path, sha256: str, threads: int) -> _Engine:
+def _load(path: Path, sha256: str, threads: int, slots: int) -> _Engine:
     found = weights.sha256_of(path)
     if found != sha256:
         raise InputError(f"its SHA-256 is {found} instead of {sha256}; run: motet models get {path.parent.name}")
@@ -222,8 +231,8 @@ def _load(path: Path, sha256: str, threads: int) -> _Engine:
 
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
-    params.n_parallel = SLOTS
-    params.n_ctx = CONTEXT * SLOTS
+    params.n_parallel = slots
+    params.n_ctx = CONTEXT * slots
     params.n_batch = params.n_ubatch = _BATCH
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.chat_template = CHAT_TEMPLATE
@@ -233,7 +242,7 @@ def _load(path: Path, sha256: str, threads: int) -> _Engine:
     params.ui = params.endpoint_slots = False
     params.n_threads_http = 1
     params.api_keys = [secrets.token_hex(32)]
-    return _Engine(xllamacpp.Server(params), open_tokens(path.parent))
+    return _Engine(xllamacpp.Server(params), open_tokens(path.parent), slots=slots)
 
 
 def _payload(request: Request, tokens: Tokens) -> dict[str, Any]:
