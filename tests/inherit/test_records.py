@@ -119,13 +119,27 @@ def test_a_damaged_record_counts_as_missing_is_told_and_is_replaced(
     """Whatever is wrong with it; the next put, even of the very same content, mends it."""
     made = record(said + damage.__qualname__)
     put(store, made)
-    name, _ = as_blob(made.model_dump(mode="json"))
+    body = sa.select(records.c.body).where(records.c.key == made.determinants.key)
+    name = store.read_now(lambda connection: connection.execute(body).scalar_one())
     store.write_now(then=lambda connection: damage(connection, name, made.determinants.key))
     found = get(store, made.determinants.key)
     assert found.record is None
     assert said in found.damage
     put(store, made)
     assert get(store, made.determinants.key) == Lookup(made)
+
+
+def test_numbers_come_back_as_they_were(store: Store) -> None:
+    """Beyond what canonical JSON can write, and with their kind; text that no store can carry is cleaned."""
+    arguments: dict[str, Any] = {"x": [10**30, 1.0, -0.0, 1e22, 1], "y": "\ud800"}
+    made = record("numbers", trace=(ToolUse(tool="look", arguments=arguments, text="seen"),))
+    plain = record("plain", trace=(ToolUse(tool="look", arguments={"x": arguments["x"]}, text="seen"),))
+    put(store, made)
+    put(store, plain)
+    assert repr(get(store, plain.determinants.key).record) == repr(plain)
+    found = get(store, made.determinants.key).record
+    assert found is not None
+    assert found.trace[0].arguments["y"] == "?"
 
 
 def test_the_last_put_counts(store: Store) -> None:

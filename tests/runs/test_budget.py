@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -83,7 +84,7 @@ def test_no_account_ever_holds_more_than_its_budget(
             assert state() == before
         if in_flight and settled is not None:
             account, held = in_flight.pop(settled[0] % len(in_flight))
-            account.settle(held, held.model_copy(update={"tokens": int(held.tokens * settled[1])}))
+            account.settle(held, replace(held, tokens=int(held.tokens * settled[1])))
         for account in accounts.values():
             total = account.spent + account.reserved
             assert account.budget.tokens is None or total.tokens <= account.budget.tokens

@@ -113,9 +113,9 @@ class _Engine:
     async def work(self) -> Execution:
         """All nodes, side by side as far as they do not read each other."""
         try:
-            async with asyncio.TaskGroup() as group:
+            async with asyncio.TaskGroup() as self._group:
                 for id_ in self.workflow.order:
-                    self._works[id_] = group.create_task(self._node(self.workflow.by_id[id_]))
+                    self._works[id_] = self._group.create_task(self._node(self.workflow.by_id[id_]))
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
         return Execution(
@@ -163,7 +163,7 @@ class _Engine:
         read = [await self._works[source] for source in node.inputs]
         twin = await self._works[self.twins[node.id]] if node.id in self.twins else None
         writes = node.role == self.roles.writer
-        scope = self.run.child(node.id, budget=self.budget, read_only=not writes, only=node.tools)
+        scope = self.run.child(node.id, budget=self.budget, read_only=not writes, only=node.tools, role=node.role)
         scope = scope.separate_answers().keep_trace()
         lost = [outcome for outcome in read if outcome.status != "completed"]
         if lost:
@@ -195,8 +195,9 @@ class _Engine:
             names = ("output", "trace", "sources", "usage", "model", "run_id", "scope")
             return base.model_copy(update={"status": "completed", **{name: getattr(record, name) for name in names}})
         outcome = await self._solve(node, inputs, base, scope)
-        if self.records is not None and outcome.record is not None:
-            await self.records.put(outcome.record)
+        if self.records is not None and (made := outcome.record) is not None:
+            # Whoever reads the node need not wait for this: the result is in the journal, from which a resumed run stores it anew.
+            self._group.create_task(self.records.put(made))
         return outcome
 
     def _given(self, node: Node, outcome: Outcome) -> Given:
@@ -244,21 +245,22 @@ class _Engine:
         live = self._must_be_live(node, determinants)
         if live or determinants is None:
             why = live or "its system's configuration has no stable name"
-            scope.emit("inherit.ran", key=None, why=why, changed=[])
-            return _Decided("ran", why)
-        told = False
+            ran = _Decided("ran", why)
+            ran.tell(scope, key=None)
+            return ran
+        decided: _Decided | None = None
 
         async def find() -> Found:
-            nonlocal told
-            found = await self._find(node, determinants, twin, scope)
-            told = True
-            self._tell(found.value, scope)
-            return found
+            nonlocal decided
+            decided = await self._find(node, determinants, twin, scope)
+            decided.tell(scope, key=determinants.key)
+            return decided.found(key=determinants.key)
 
         value = await scope.inherit(node.role, find, request={"key": determinants.key})
-        if not told:
-            self._tell(value, scope)
-        return _Decided.read(value)
+        if decided is None:
+            decided = _Decided.read(value)
+            decided.tell(scope, key=determinants.key)
+        return decided
 
     def _must_be_live(self, node: Node, determinants: Determinants | None) -> str:
         """Why no record is even looked for; empty where one is."""
@@ -270,35 +272,30 @@ class _Engine:
             return "there are no records"
         return ""
 
-    async def _find(self, node: Node, determinants: Determinants, twin: Outcome | None, scope: Run) -> Found:
+    async def _find(self, node: Node, determinants: Determinants, twin: Outcome | None, scope: Run) -> _Decided:
         """The result to inherit, or the reason why there is none."""
         before = self._before(node)
-        changed = explain(before.determinants, determinants) if before and before.determinants else []
+        changed = tuple(explain(before.determinants, determinants)) if before and before.determinants else ()
         if node.id in self.refresh:
-            return _no("a fresh result was asked for", determinants, changed)
+            return _Decided("ran", "a fresh result was asked for", changed)
         if before is not None and before.key == determinants.key and before.reusable:
-            return _yes("the last candidate has it", before.record, determinants, changed)
+            return _Decided("reused", "the last candidate has it", changed, before.record)
         if twin is not None and twin.key == determinants.key and twin.status == "completed":
-            return _yes(f"{twin.node!r} is asked the same", twin.record, determinants, changed)
+            return _Decided("reused", f"{twin.node!r} is asked the same", changed, twin.record)
         damage = ""
         if self.records is not None:
             record, damage = await self.records.get(determinants.key)
             if record is not None and record.reusable:
-                return _yes("the store has a record of it", record, determinants, changed)
+                return _Decided("reused", "the store has a record of it", changed, record)
             if damage:
                 scope.emit("inherit.damaged", key=determinants.key, damage=damage)
         if damage:
-            return _no(f"its record cannot be used: {damage}", determinants, changed)
+            return _Decided("ran", f"its record cannot be used: {damage}", changed)
         if changed:
-            return _no("what determines it changed", determinants, changed)
+            return _Decided("ran", "what determines it changed", changed)
         if before is not None:
-            return _no(f"its last result cannot be used again: it {before.ended}", determinants, changed)
-        return _no("no record has its key", determinants, changed)
-
-    def _tell(self, value: JsonValue, scope: Run) -> None:
-        assert isinstance(value, dict)
-        told = {name: value[name] for name in ("key", "why", "changed")}
-        scope.emit(f"inherit.{value['how']}", **told)
+            return _Decided("ran", f"its last result cannot be used again: it {before.ended}", changed)
+        return _Decided("ran", "no record has its key", changed)
 
     async def _solve(self, node: Node, inputs: list[Given], base: Outcome, scope: Run) -> Outcome:
         """Do the work of ``node``; a failure that is its own becomes its outcome."""
@@ -347,29 +344,25 @@ class _Decided(NamedTuple):
     changed: tuple[str, ...] = ()
     record: NodeRecord | None = None
 
+    def tell(self, scope: Run, *, key: str | None) -> None:
+        """Tell it as an event."""
+        scope.emit(f"inherit.{self.how}", key=key, why=self.why, changed=[*self.changed])
+
+    def found(self, *, key: str) -> Found:
+        """What is written into the journal."""
+        value: dict[str, JsonValue] = {"how": self.how, "why": self.why, "changed": [*self.changed], "key": key}
+        if self.record is None:
+            return Found(value=value)
+        value["record"] = self.record.model_dump(mode="json")
+        return Found(value=value, usage=self.record.usage, model=self.record.model)
+
     @classmethod
     def read(cls, value: JsonValue) -> _Decided:
-        """What ``_yes`` and ``_no`` wrote into the journal."""
+        """What ``found`` wrote."""
         assert isinstance(value, dict)
         assert isinstance(value["changed"], list)
         record = NodeRecord.model_validate(value["record"]) if "record" in value else None
         return cls(str(value["how"]), str(value["why"]), tuple(map(str, value["changed"])), record)
-
-
-def _yes(why: str, record: NodeRecord | None, determinants: Determinants, changed: list[str]) -> Found:
-    assert record is not None
-    value: dict[str, JsonValue] = {
-        "how": "reused",
-        "why": why,
-        "changed": [*changed],
-        "key": determinants.key,
-        "record": record.model_dump(mode="json"),
-    }
-    return Found(value=value, usage=record.usage, model=record.model)
-
-
-def _no(why: str, determinants: Determinants, changed: list[str]) -> Found:
-    return Found(value={"how": "ran", "why": why, "changed": [*changed], "key": determinants.key})
 
 
 def _failure(message: str, scope: Run) -> Failure:

@@ -144,6 +144,8 @@ def is_greedy(system: System) -> bool:
 
 def explain(old: Determinants, new: Determinants) -> list[str]:
     """What changed from ``old`` to ``new``, a line for each determinant, by its path; empty where the keys are equal."""
+    if old.key == new.key:
+        return []
     before, after = old.model_dump(mode="json"), new.model_dump(mode="json")
     if before["node"] != after["node"] or before["prompts"] != after["prompts"]:
         # They follow from the node and its role's prompt, which are told already.

@@ -11,14 +11,12 @@ from typing import Literal, NamedTuple
 
 import sqlalchemy as sa
 from pydantic import ValidationError
-from sqlalchemy.dialects import postgresql, sqlite
 
+from motet.canonical import canonical, digest_bytes
 from motet.errors import Damaged, InputError
 from motet.inherit.keys import Determinants
 from motet.runs.run import ToolUse
-from motet.store.blobs import as_blob, pack, read_blob
-from motet.store.rows import insert_blobs
-from motet.store.schema import blobs, records
+from motet.store.blobs import pack, unpacked
 from motet.store.store import Store
 from motet.task import Source
 from motet.usage import Totals
@@ -82,11 +80,12 @@ class Records:
         """The record under ``key``."""
 
         def read(connection: sa.Connection) -> bytes | str | None:
-            row = connection.execute(sa.select(records.c.body).where(*self._at(key))).first()
+            row = connection.exec_driver_sql(_for(connection, _GET), (self.namespace, key)).first()
             if row is None:
                 return None
+            name, codec, data = row
             try:
-                return read_blob(connection, row.body)
+                return f"blob {name} is missing from the store" if data is None else unpacked(name, codec, data)
             except Damaged as error:
                 return str(error)
 
@@ -107,23 +106,44 @@ class Records:
         if not record.reusable:
             return False
         key = record.determinants.key
-        name, content = as_blob(record.model_dump(mode="json"))
+        content = _exactly(record)
+        name, blob = digest_bytes(content), pack(content)
 
         def replace(connection: sa.Connection) -> None:
-            # Written here and not with the row, since a damaged blob of this very content would be left as it is.
-            try:
-                read_blob(connection, name)
-            except Damaged:
-                connection.execute(blobs.delete().where(blobs.c.hash == name))
-                insert_blobs(connection, {name: pack(content)})
-            # In one statement: another process may store the same key at this moment.
-            insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-            values = {"body": name, "run_id": record.run_id, "created": time.time()}
-            row = insert(records).values(namespace=self.namespace, key=key, **values)
-            connection.execute(row.on_conflict_do_update(index_elements=["namespace", "key"], set_=values))
+            # Not with the rows of the write, which leave a blob that is there as it is: one of this very content may be damaged.
+            now = time.time()
+            connection.exec_driver_sql(_for(connection, _PUT_BLOB), (name, *blob, now))
+            connection.exec_driver_sql(_for(connection, _PUT), (self.namespace, key, name, record.run_id, now))
 
         await self.store.write(then=replace)
         return True
 
-    def _at(self, key: str) -> tuple[sa.ColumnElement[bool], ...]:
-        return records.c.namespace == self.namespace, records.c.key == key
+
+# Past SQLAlchemy's compiler, which would take several times as long as the database. Each is one statement, since another process may
+# store the same key at this moment.
+_GET = """
+SELECT records.body, blobs.codec, blobs.data FROM records LEFT JOIN blobs ON blobs.hash = records.body
+WHERE records.namespace = ? AND records."key" = ?
+"""
+_PUT_BLOB = """
+INSERT INTO blobs (hash, size, codec, data, created) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (hash) DO UPDATE SET size = excluded.size, codec = excluded.codec, data = excluded.data, created = excluded.created
+"""
+_PUT = """
+INSERT INTO records (namespace, "key", body, run_id, created) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (namespace, "key") DO UPDATE SET body = excluded.body, run_id = excluded.run_id, created = excluded.created
+"""
+
+
+def _for(connection: sa.Connection, statement: str) -> str:
+    """``statement`` with the marks that the database's driver knows."""
+    return statement.replace("?", "%s") if connection.dialect.name == "postgresql" else statement
+
+
+def _exactly(record: NodeRecord) -> bytes:
+    """``record`` as JSON in which numbers are read back as they were; canonical JSON would write large integers in another way."""
+    try:
+        return record.model_dump_json().encode()
+    except ValueError:
+        # A lone surrogate, which a model may put into a tool's arguments.
+        return canonical(record.model_dump(mode="json"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -28,18 +29,19 @@ class Budget(Value):
     seconds: float | None = Field(default=None, gt=0)
 
 
-class Charge(Value):
-    """An amount counted against budgets."""
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """An amount counted against budgets. No Pydantic model, since every call adds some in every account above it."""
 
     tokens: int = 0
     money: float = 0.0
     calls: int = 0
 
     def __add__(self, other: Charge) -> Charge:
-        return Charge(tokens=self.tokens + other.tokens, money=self.money + other.money, calls=self.calls + other.calls)
+        return Charge(self.tokens + other.tokens, self.money + other.money, self.calls + other.calls)
 
     def __sub__(self, other: Charge) -> Charge:
-        return Charge(tokens=self.tokens - other.tokens, money=self.money - other.money, calls=self.calls - other.calls)
+        return Charge(self.tokens - other.tokens, self.money - other.money, self.calls - other.calls)
 
 
 def reservation(request: Request, price: Price | None) -> Charge:

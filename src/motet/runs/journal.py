@@ -262,6 +262,33 @@ class Journal:
 
         ``inherited`` says of a result from a record what it cost, with model and money.
         """
+        row, blobs = self._answer(place, kind, name, digest=digest, request=request, reply=reply, state=state)
+        row["seconds"] = seconds
+        if inherited is not None:
+            model, usage, money = inherited
+            row.update(origin="inherited", model=model, money=money, **usage.model_dump())
+        await self.store.write([Row(calls, row)], blobs=blobs, fence=self.fence)
+
+    def post(self, place: Place, kind: Kind, name: str, *, digest: str, reply: Json) -> None:
+        """Record an answer that may be used before it is committed: one that is found again, or may turn out otherwise, after a kill.
+
+        The store commits in order, so no answer that rests on it is committed before it.
+        """
+        row, blobs = self._answer(place, kind, name, digest=digest, request=None, reply=reply, state="done")
+        self.store.post([Row(calls, row)], blobs=blobs, fence=self.fence)
+
+    def _answer(
+        self,
+        place: Place,
+        kind: Kind,
+        name: str,
+        *,
+        digest: str,
+        request: Json,
+        reply: Json | None,
+        state: Literal["done", "sent"],
+    ) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """The row of an answer that is no model's, with its blobs."""
         self._go_on(place)
         blobs: dict[str, bytes] = {}
         names: list[str | None] = []
@@ -276,12 +303,8 @@ class Journal:
             **self._row(place, kind, name, digest=digest, state=state),
             "request": names[0],
             "reply": names[1],
-            "seconds": seconds,
         }
-        if inherited is not None:
-            model, usage, money = inherited
-            row.update(origin="inherited", model=model, money=money, **usage.model_dump())
-        await self.store.write([Row(calls, row)], blobs=blobs, fence=self.fence)
+        return row, blobs
 
     async def confirm(self, place: Place, reply: Json, *, seconds: float) -> None:
         """Turn the sent write at ``place`` into a done one."""

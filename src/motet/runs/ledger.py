@@ -27,11 +27,15 @@ class Ledger:
     """Sums of usage by line. Not thread-safe: it belongs to the event loop of its run."""
 
     def __init__(self, lines: Mapping[Line, Totals] | None = None) -> None:
-        self._lines: dict[Line, Totals] = dict(lines or {})
+        self._lines: dict[Line, Totals] = {}
+        # The lines of each scope and of all below it, so that one node of many is summed without looking at the others.
+        self._under: defaultdict[str, list[Line]] = defaultdict(list)
+        for line, totals in (lines or {}).items():
+            self._set(line, totals)
 
     def add(self, line: Line, usage: Usage, *, money: float | None, failed: bool = False) -> None:
         """Count one attempt."""
-        self._lines[line] = self._lines.get(line, Totals()).plus(usage, money=money, failed=failed)
+        self._set(line, self._lines.get(line, Totals()).plus(usage, money=money, failed=failed))
 
     def add_call(self, line: Line, price: Price | None, *, reply: Reply | None, lost: tuple[Usage, ...]) -> None:
         """Count a finished call: its failed attempts that may have been billed, and its reply if there was one."""
@@ -51,14 +55,26 @@ class Ledger:
             groups[key(line)] += totals
         return dict(sorted(groups.items(), key=lambda item: (-item[1].tokens, item[0])))
 
+    def _set(self, line: Line, totals: Totals) -> None:
+        if line not in self._lines:
+            for scope in _path(line.scope):
+                self._under[scope].append(line)
+        self._lines[line] = totals
+
     def _pick(self, origin: Origin | None, under: str) -> list[tuple[Line, Totals]]:
         return [
-            (line, totals)
-            for line, totals in self._lines.items()
-            if (origin is None or line.origin == origin) and is_under(line.scope, under)
+            (line, self._lines[line]) for line in self._under.get(under, ()) if origin is None or line.origin == origin
         ]
 
 
 def is_under(scope: str, prefix: str) -> bool:
     """Whether ``scope`` is ``prefix`` or lies below it; everything lies below the empty scope."""
     return not prefix or scope == prefix or scope.startswith(prefix + "/")
+
+
+def _path(scope: str) -> list[str]:
+    """``scope`` and all that it lies below, the empty scope last."""
+    path = [scope]
+    while path[-1]:
+        path.append(path[-1].rpartition("/")[0])
+    return path
