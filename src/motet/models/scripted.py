@@ -30,7 +30,7 @@ class Turn(Value):
 
 Policy: TypeAlias = Callable[[Request], "Turn | str"]
 
-POLICIES = ("echo", "reader")
+POLICIES = ("echo", "office", "reader")
 
 
 def open_scripted(name: str) -> Model:
@@ -42,6 +42,10 @@ def open_scripted(name: str) -> Model:
         from motet.models.scripted_policies import reader
 
         return ScriptedModel("reader", reader.policy, version=reader.VERSION)
+    if chosen == "office":
+        from motet.models.scripted_policies import office
+
+        return ScriptedModel("office", office.policy, version=office.version())
     raise InputError(f"unknown scripted model {name!r}{nearest(chosen, POLICIES)}")
 
 

@@ -1,0 +1,74 @@
+"""Which mistakes a role makes on a task: drawn from a committed table, the same in every round, until the remedy is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import yaml
+from pydantic import Field
+
+from motet.canonical import digest
+from motet.models.scripted_policies.chance import chance
+from motet.value import Value
+
+ALONE = "react"  # the role of an agent that does the whole task
+
+
+class Mistake(Value):
+    """A kind of mistake: what it does, which roles make it how often, and the words that end it."""
+
+    does: str
+    only: tuple[str, ...]
+    rate: float = Field(ge=0, le=1)
+    react: float = Field(default=0.0, ge=0, le=1)
+    remedied: float = Field(default=0.0, ge=0, le=1)
+    remedy: str = Field(min_length=8)
+
+
+class Table(Value):
+    """All kinds of mistakes by name, and the seed of their chances."""
+
+    seed: int
+    mistakes: dict[str, Mistake]
+
+    @property
+    def version(self) -> str:
+        """A hash of all that is in it."""
+        return digest(self.model_dump(mode="json"))[:16]
+
+
+@cache
+def shipped() -> Table:
+    """The committed table."""
+    return Table.model_validate(yaml.safe_load(files(__package__).joinpath("office.yaml").read_text(encoding="utf-8")))
+
+
+def faultless() -> Table:
+    """The committed table with every rate 0."""
+    table = shipped()
+    never = {"rate": 0.0, "react": 0.0, "remedied": 0.0}
+    mistakes: Mapping[str, Mistake] = {
+        name: mistake.model_copy(update=never) for name, mistake in table.mistakes.items()
+    }
+    return table.model_copy(update={"mistakes": dict(mistakes)})
+
+
+@dataclass(frozen=True)
+class Tendency:
+    """The mistakes of one role on one task, given all that it was ``told``."""
+
+    table: Table
+    role: str
+    question: str
+    told: str = ""
+
+    def to(self, name: str) -> bool:
+        """Whether the mistake ``name`` happens."""
+        mistake = self.table.mistakes[name]
+        rate = mistake.react if self.role == ALONE else mistake.rate if self.role in mistake.only else 0.0
+        if rate and mistake.remedy.lower() in self.told:
+            rate = mistake.remedied
+        return rate > 0 and chance(self.table.seed, name, self.question, self.role) < rate
