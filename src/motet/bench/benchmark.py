@@ -73,3 +73,13 @@ class Benchmark(Protocol):
         Garbage scores 0; nothing that a system answers makes this raise.
         """
         ...
+
+
+@runtime_checkable
+class HasNotes(Protocol):
+    """A benchmark of which a reader must know something before comparing its figures."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What to know, a line each."""
+        ...

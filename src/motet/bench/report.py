@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from pydantic import JsonValue
 
+from motet.bench.benchmark import HasNotes
 from motet.bench.plan import Plan, open_benchmark
 from motet.bench.runner import JUDGE
 from motet.bench.scoring.statistics import Estimate, estimate, paired
@@ -145,7 +146,7 @@ def make_report(store: Store, bench_id: str, plan: Plan) -> Report:
         elapsed=run.elapsed,
         plan=plan,
         published={who: dict(figures) for who, figures in benchmark.paper.items()},
-        notes=tuple(_notes(plan, by_label)),
+        notes=(*(benchmark.notes if isinstance(benchmark, HasNotes) else ()), *_notes(plan, by_label)),
         systems=tuple(systems),
         rows=tuple(rows),
     )

@@ -5,6 +5,8 @@
 
 The evidence comes in one of three ways: ``distractor`` (a search tool over the question's ten paragraphs), ``context`` (the ten paragraphs are given with the task), or
 ``fullwiki`` (a search tool over all of Wikipedia's introductions).
+
+The questions are the official ones, or invented ones of the same form for where the official file cannot be.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from motet.bench.benchmark import Setting
 from motet.bench.hotpotqa.answer import Given, read_result
 from motet.bench.hotpotqa.data import Question, Questions, locate_abstracts, open_questions
 from motet.bench.hotpotqa.index import FewParagraphs, Index, Wikipedia, open_corpus
+from motet.bench.hotpotqa.invented import invented_questions
 from motet.bench.hotpotqa.world import SEARCH, HotpotWorld
 from motet.bench.scoring.judge import Judges, ask_judges
 from motet.bench.scoring.text import NONE, Agreement, Fact, answer_agreement, fact_agreement, joint_agreement
@@ -49,10 +52,13 @@ _SEARCH = {"recursive (deliberation)": {"judge": 0.414}, "tool caller alone": {"
 class HotpotQA(Value):
     """The benchmark. ``path`` is a question file or a folder with the official ones, ``corpus`` what ``fullwiki`` searches, ``results`` the paragraphs that a search gives.
 
-    ``judge`` and ``second_judge`` are models by name; with two of them both must accept an answer.
+    ``judge`` and ``second_judge`` are models by name; with two of them both must accept an answer. With ``questions`` invented, ``count`` of them are made from ``seed``.
     """
 
     protocol: Literal["joint", "search"] = "joint"
+    questions: Literal["official", "invented"] = "official"
+    count: int = Field(default=100, ge=1, le=10_000)
+    seed: int = Field(default=0, ge=0)
     retrieval: Literal["distractor", "context", "fullwiki"] = "distractor"
     path: Path | None = None
     corpus: Path | None = None
@@ -70,6 +76,14 @@ class HotpotQA(Value):
             )
         if self.corpus is not None and self.retrieval != "fullwiki":
             raise ValueError("corpus is what retrieval=fullwiki searches; add retrieval=fullwiki")
+        if self.questions == "invented" and (self.path is not None or self.retrieval == "fullwiki"):
+            raise ValueError(
+                "questions=invented come with ten paragraphs each, from no file; leave path and retrieval=fullwiki out"
+            )
+        if self.questions == "official" and self.model_fields_set & {"count", "seed"}:
+            raise ValueError(
+                "count and seed are for questions=invented; the official questions are chosen by the bench's limit or sample"
+            )
         return self
 
     @property
@@ -84,7 +98,8 @@ class HotpotQA(Value):
         judges = "".join(f"-{judge}" for judge in self._judges())
         if judges:
             judges += f"-{load_prompts('motet.bench', 'judge').version}"
-        return f"v1-{self.protocol}-{self.retrieval}{self.results}{judges}-{prompts}-{self._questions().digest[:12]}"
+        invented = f"-invented{self.count}.{self.seed}" if self.questions == "invented" else ""
+        return f"v1-{self.protocol}-{self.retrieval}{self.results}{judges}-{prompts}{invented}-{self._questions().digest[:12]}"
 
     @property
     def headline(self) -> str:
@@ -97,6 +112,15 @@ class HotpotQA(Value):
         if self.retrieval != "fullwiki":
             return {}
         return _JOINT if self.protocol == "joint" else _SEARCH
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """That questions are invented, where they are."""
+        if self.questions == "official":
+            return ()
+        return (
+            f"the {self.count} questions are invented (seed {self.seed}), in HotpotQA's form: their scores cannot be compared with any on HotpotQA",
+        )
 
     def needs(self) -> Needs:
         """The judges."""
@@ -172,6 +196,8 @@ class HotpotQA(Value):
         return tuple(judge for judge in (self.judge, self.second_judge) if judge is not None)
 
     def _questions(self) -> Questions:
+        if self.questions == "invented":
+            return invented_questions(self.count, self.seed)
         # The gold is the same in both files; only the distractor one is sure to hold the right paragraphs.
         return open_questions(self.path, "fullwiki" if self.retrieval == "fullwiki" else "distractor")
 

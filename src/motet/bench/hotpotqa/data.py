@@ -48,11 +48,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Questions:
-    """A question file: its items by id, in their order, and the SHA-256 of its bytes."""
+    """Questions by id, in their order, and the SHA-256 of the bytes that they were read from."""
 
     items: Mapping[str, Question]
     digest: str
-    file: Path
 
 
 def open_questions(path: Path | None, split: Split) -> Questions:
@@ -110,11 +109,19 @@ def _how_abstracts() -> str:
 def _read(file: Path, _modified: int, _size: int) -> Questions:
     try:
         data = file.read_bytes()
-        rows = json.loads(data)
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
         raise InputError(f"{file} cannot be read as HotpotQA's questions: {error}") from None
+    return read_questions(data, place=str(file))
+
+
+def read_questions(data: bytes, *, place: str) -> Questions:
+    """The questions in ``data``, JSON of the official form. Raises InputError naming ``place``, the item, and what is wrong."""
+    try:
+        rows = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{place} cannot be read as HotpotQA's questions: {error}") from None
     if not isinstance(rows, list) or not rows:
-        raise InputError(f"{file} is no list of HotpotQA's questions")
+        raise InputError(f"{place} is no list of HotpotQA's questions")
     items: dict[str, Question] = {}
     for number, row in enumerate(rows):
         try:
@@ -122,11 +129,11 @@ def _read(file: Path, _modified: int, _size: int) -> Questions:
         except (KeyError, TypeError, ValueError) as error:
             what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             hint = "; the test file has no answers, take a development file" if "answer" in what else ""
-            raise InputError(f"{file}, item {number}: {what}{hint}") from None
+            raise InputError(f"{place}, item {number}: {what}{hint}") from None
         if item.id in items:
-            raise InputError(f"{file}, item {number}: the id {item.id} is there twice")
+            raise InputError(f"{place}, item {number}: the id {item.id} is there twice")
         items[item.id] = item
-    return Questions(items, hashlib.sha256(data).hexdigest(), file)
+    return Questions(items, hashlib.sha256(data).hexdigest())
 
 
 def _question(row: object) -> Question:
