@@ -23,7 +23,7 @@ class Mistake(Value):
     does: str
     only: tuple[str, ...]
     rate: float = Field(ge=0, le=1)
-    react: float = Field(default=0.0, ge=0, le=1)
+    alone: float = Field(default=0.0, ge=0, le=1)
     remedied: float = Field(default=0.0, ge=0, le=1)
     remedy: str = Field(min_length=8)
 
@@ -49,7 +49,7 @@ def shipped() -> Table:
 def faultless() -> Table:
     """The committed table with every rate 0."""
     table = shipped()
-    never = {"rate": 0.0, "react": 0.0, "remedied": 0.0}
+    never = {"rate": 0.0, "alone": 0.0, "remedied": 0.0}
     mistakes: Mapping[str, Mistake] = {
         name: mistake.model_copy(update=never) for name, mistake in table.mistakes.items()
     }
@@ -68,7 +68,7 @@ class Tendency:
     def to(self, name: str) -> bool:
         """Whether the mistake ``name`` happens."""
         mistake = self.table.mistakes[name]
-        rate = mistake.react if self.role == ALONE else mistake.rate if self.role in mistake.only else 0.0
+        rate = mistake.alone if self.role == ALONE else mistake.rate if self.role in mistake.only else 0.0
         if rate and mistake.remedy.lower() in self.told:
             rate = mistake.remedied
         return rate > 0 and chance(self.table.seed, name, self.question, self.role) < rate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
@@ -25,6 +25,19 @@ from motet.models.scripted_policies.office.records import (
 NOTHING = "Nothing to do."
 _CALL = re.compile(r"^\s*\d+[.)]\s*([a-z]\w+)\((.*)\)\s*$", re.MULTILINE)
 _ARGUMENT = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*")')
+# For each value of a choice the one that it is mistaken for.
+_OTHER = {
+    "plot_type": {"histogram": "bar", "line": "scatter", "bar": "histogram", "scatter": "line"},
+    "list_name": {
+        "Backlog": "In Progress",
+        "In Progress": "Backlog",
+        "In Review": "Completed",
+        "Completed": "In Review",
+    },
+    "board": {"Front end": "Design", "Back end": "Front end", "Design": "Front end"},
+    "status": {"Qualified": "Lead", "Won": "Qualified", "Lost": "Qualified", "Lead": "Qualified", "Proposal": "Lead"},
+    "duration": {"30": "60", "60": "30", "90": "60", "120": "60"},
+}
 _DATES = ("due_date", "event_start", "time_min")
 _TEXTS = ("body", "event_name", "task_name", "subject", "new_value")
 
@@ -87,6 +100,8 @@ def make_plan(ask: Ask, sections: Sequence[Section], tendency: Tendency) -> Plan
     fixed = dict(ask.fixed)
     if tendency.to("reworded"):
         fixed = {name: _reworded(value) if _is_text(name, fixed) else value for name, value in fixed.items()}
+    if tendency.to("other_choice"):
+        fixed = {name: _other_choice(name, value, fixed) for name, value in fixed.items()}
     if tendency.to("day_off"):
         dates = (*_DATES, "time_max") if fixed.get("time_min") == fixed.get("time_max") else _DATES
         fixed = {name: _day_late(value) if name in dates else value for name, value in fixed.items()}
@@ -174,7 +189,17 @@ def _chosen(find: Find, rows: Sequence[Row], tendency: Tendency) -> Sequence[Row
     return [ordered[-1 if last else 0]]
 
 
-def _is_text(name: str, fixed: dict[str, str]) -> bool:
+def choice_of(name: str, fixed: Mapping[str, str]) -> str:
+    """The choice that an argument makes: its own name, or that of the field whose new value it is; empty where it makes none."""
+    chosen = fixed.get("field", "") if name == "new_value" else name
+    return chosen if chosen in _OTHER else ""
+
+
+def _other_choice(name: str, value: str, fixed: Mapping[str, str]) -> str:
+    return _OTHER.get(choice_of(name, fixed), {}).get(value, value)
+
+
+def _is_text(name: str, fixed: Mapping[str, str]) -> bool:
     return name in _TEXTS and (name != "new_value" or fixed.get("field") == "event_name")
 
 

@@ -40,7 +40,7 @@ def play(request: Request, table: Table) -> Turn:
         case "worker":
             return _worker(seat, ask, tendency)
         case "critic":
-            return _say(seat, _review(seat, tendency))
+            return _say(seat, _review(seat, ask, tendency))
         case "integrator":
             return _say(seat, str(make_plan(ask, _sections(seat), tendency)))
         case "verifier":
@@ -82,14 +82,17 @@ def _report(sections: Sequence[Section], tendency: Tendency) -> str:
     return "What I found:\n" + "\n".join(write_section(section, ids=ids) for section in sections)
 
 
-def _review(seat: Seat, tendency: Tendency) -> str:
+def _review(seat: Seat, ask: Ask, tendency: Tendency) -> str:
+    """The faults in what it was given; where that holds no plan yet, also what whoever writes the plan could forget."""
     outputs = {given.node: (given.role, given.text) for given in seat.inputs if given.role != "critic"}
-    found = [] if tendency.to("unseen") else faults(seat.question, outputs, table=tendency.table)
-    if not found:
+    if tendency.to("unseen"):
         return f"{REVIEW} I see no fault."
-    return "\n".join(
-        [REVIEW, *(f"- {fault.node or 'the team'}: {fault.problem}. To do: {fault.remedy}." for fault in found)]
-    )
+    found = faults(seat.question, outputs, table=tendency.table)
+    lines = [f"- {fault.node or 'the team'}: {fault.problem}. To do: {fault.remedy}." for fault in found]
+    if ask.condition is not None and all(role != "integrator" for role, _ in outputs.values()):
+        remedy = tendency.table.mistakes["dropped_condition"].remedy
+        lines.append(f"- the plan to come: the task has a condition. To do: {remedy}.")
+    return "\n".join([REVIEW, *lines]) if lines else f"{REVIEW} I see no fault."
 
 
 def _verified(seat: Seat, ask: Ask, tendency: Tendency) -> str:

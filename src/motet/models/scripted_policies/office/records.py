@@ -85,6 +85,11 @@ def read_series(text: str) -> Mapping[str, float]:
     return {str(day): float(number) for day, number in value.items() if isinstance(number, int | float)}
 
 
+def was_cut(text: str) -> bool:
+    """Whether whoever passed a tool's answer on has cut it."""
+    return text.rstrip().endswith("(cut)")
+
+
 def read_addresses(text: str) -> tuple[str, ...]:
     """The e-mail addresses in a text, in order."""
     return tuple(dict.fromkeys(address.rstrip(".") for address in _ADDRESS.findall(text)))
@@ -195,9 +200,11 @@ def _telling(series: Mapping[str, float]) -> str:
 
 
 def _value(text: str) -> Any:
-    """A tool's answer as a value, JSON or Python as it may be; ``None`` where it is plain words."""
+    """A tool's answer as a value, JSON or Python as it may be; ``None`` where it is plain words. Of a list that was cut, what is whole."""
     if text[:1] not in "[{":
         return None
+    if was_cut(text):
+        text = text[: text.rfind("}") + 1] + "]"
     try:
         return json.loads(text)
     except ValueError:

@@ -28,6 +28,7 @@ from motet.models.scripted_policies.office.records import (
     read_addresses,
     read_rows,
     read_series,
+    was_cut,
 )
 
 Key: TypeAlias = tuple[str, Arguments]
@@ -90,7 +91,7 @@ def look(find: Find, seen: Mapping[Key, str], tendency: Tendency) -> Looked:
         rows += new
         if find.one in ("any", "last") and find.domain == EMAIL and any(fits(find, row) for row in rows):
             break  # e-mails come newest first
-        if find.domain in (PROJECTS, DIRECTORY, ANALYTICS) or len(page) < PAGE or not new:
+        if find.domain in (PROJECTS, DIRECTORY, ANALYTICS) or not new or (len(page) < PAGE and not was_cut(text)):
             continue
         if tendency.to("cut_off") or len(asked) >= _MOST:
             cut = True

@@ -23,7 +23,9 @@ _ROLES = {
     "worker": r"look something up in .{0,60}records|looks? up .{0,40}records",
 }
 _WRITES = re.compile(r"_(?:create|add|update|delete|send|forward|reply)_")
-_ASK = re.compile(r"(?:^|\n)\s*(?:Task|Question): ?(.*?)(?=\n\s*Given with the task:|\n\s*Your part:|\Z)", re.DOTALL)
+_ASK = re.compile(
+    r"(?:^|\n)(?:\s*(?:Task|Question):)+ ?(.*?)(?=\n\s*Given with the task:|\n\s*Your part:|\Z)", re.DOTALL
+)
 _PART = re.compile(r"\nYour part: (.*?)(?=\n\s*\[\w+ from [a-z]\w*\]\n|\Z)", re.DOTALL)
 _INPUT = re.compile(
     r"^\[(\w+) from ([a-z]\w*)\]\n(.*?)(?=^\[\w+ from [a-z]\w*\]\n|^What stands under these headings is|\Z)",
@@ -37,7 +39,7 @@ _DOMAIN_WORDS = {
     "calendar": r"calendar|event|meeting",
     "email": r"\be-?mails?\b|inbox|mailbox",
     "analytics": r"analytics|visit|engaged|session|metric|website",
-    "project_management": r"project|\btasks?\b|board|backlog",
+    "project_management": r"project|board|backlog",
     "customer_relationship_manager": r"customer|crm|client",
     "company_directory": r"director(?:y|ies)|\baddress",
 }
@@ -111,8 +113,7 @@ class Seat:
     def question(self) -> str:
         """The task, the same text for every node that works on it."""
         found = _ASK.search(self.asked)
-        text = found[1] if found else self.asked
-        return _ASK.sub(r"\1", text).strip()
+        return (found[1] if found else self.asked).strip()
 
     @cached_property
     def subtask(self) -> str:

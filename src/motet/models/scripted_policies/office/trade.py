@@ -13,12 +13,23 @@ from typing import Literal, TypeAlias
 
 from motet.models.scripted_policies.office.asked import DIRECTORY, Ask, Find, understand
 from motet.models.scripted_policies.office.mistakes import Table, Tendency, faultless, shipped
-from motet.models.scripted_policies.office.plan import Call, found_rows, is_plan, make_plan, read_calls, try_condition
+from motet.models.scripted_policies.office.plan import (
+    Call,
+    choice_of,
+    found_rows,
+    is_plan,
+    make_plan,
+    read_calls,
+    try_condition,
+)
 from motet.models.scripted_policies.office.records import IDS, Section, read_sections
 from motet.models.scripted_policies.office.search import reader
 from motet.models.scripted_policies.office.seat import domain_of, writes
 
 EditKind: TypeAlias = Literal["prompt", "add_worker", "insert_critic", "insert_verifier", "tools"]
+
+
+_DAYS = ("time_min", "time_max", "event_start", "due_date")
 
 
 @dataclass(frozen=True)
@@ -121,7 +132,7 @@ def _in_plan(
     fixed = dict(ask.fixed)
     off = [(name, value) for call in calls for name, value in call.arguments if fixed.get(name, value) != value]
     for name, value in dict.fromkeys(off):
-        kind = "day_off" if name in ("time_min", "time_max", "event_start", "due_date") else "reworded"
+        kind = "day_off" if name in _DAYS else "other_choice" if choice_of(name, fixed) else "reworded"
         found.append(_plan_fault(table, node, kind, f"{name} is {value!r}, the task says {fixed[name]!r}"))
     if len(calls) > len(right):
         found.append(
