@@ -1,7 +1,7 @@
 """A process that solves or resumes one run and, if told so, kills itself at one exact point of it.
 
 ``python -m tests.runs.worker JSON`` with the keys ``store``, ``model`` (base URL), ``service`` (URL), ``delivery``, and perhaps ``run`` (resume that one),
-``assume``, ``kill`` (a point's name) and ``at`` (its n-th time). Prints the run's id as soon as there is one, then the result as JSON.
+``assume``, ``plan`` (draft the writes, then commit them), ``approve``, ``kill`` (a point's name) and ``at`` (its n-th time). Prints the run's id as soon as there is one, then the result as JSON.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from motet.runs.journal import Journal
 from motet.runs.sitting import Sitting
 from motet.settings import Provider, Settings
 from motet.tools.function import FunctionTool, Key
+from tests.runs.planner import Planner
 
 # point: whose method, before or after it, and which of its calls count
 POINTS: dict[str, tuple[Any, str, str, Callable[..., bool]]] = {
@@ -32,6 +33,8 @@ POINTS: dict[str, tuple[Any, str, str, Callable[..., bool]]] = {
     "after commit": (Journal, "record_reply", "after", lambda *_, **__: True),
     "before observation": (Journal, "record", "before", lambda _self, _place, kind, *_, **__: kind == "tool"),
     "after observation": (Journal, "record", "after", lambda _self, _place, kind, *_, **__: kind == "tool"),
+    "before approval": (Journal, "record", "before", lambda _self, _place, kind, *_, **__: kind == "input"),
+    "after approval": (Journal, "record", "after", lambda _self, _place, kind, *_, **__: kind == "input"),
     "before write": (Journal, "record", "before", lambda _self, _place, kind, *_, **__: kind == "write"),
     "after intent": (Journal, "record", "after", lambda _self, _place, kind, *_, **__: kind == "write"),
     "before confirm": (Journal, "confirm", "before", lambda *_, **__: True),
@@ -103,7 +106,11 @@ async def main(job: dict[str, Any]) -> None:
     """Do ``job``."""
     if "kill" in job:
         arm(job["kill"], job["at"])
-    system = motet.React(model="desk:clerk", tools=tools(job["service"], job["delivery"]))
+    ours = tools(job["service"], job["delivery"])
+    clerk = motet.React(model="desk:clerk")
+    system: motet.System = (
+        Planner(agent=clerk, tools=ours) if job.get("plan") else clerk.model_copy(update={"tools": ours})
+    )
     # Under a name of its own, so that runs against servers at different ports can be compared.
     settings = Settings(providers={"desk": Provider(base_url=job["model"])})
 
@@ -114,11 +121,22 @@ async def main(job: dict[str, Any]) -> None:
     if "run" in job:
         assume = job.get("assume")
         result = await motet.resume(
-            job["run"], system=system, assume=assume, store=job["store"], settings=settings, watchers=[tell]
+            job["run"],
+            system=system,
+            assume=assume,
+            approve=job.get("approve"),
+            store=job["store"],
+            settings=settings,
+            watchers=[tell],
         )
     else:
         result = await motet.solve(
-            "Post a note.", system=system, store=job["store"], settings=settings, watchers=[tell]
+            "Post a note.",
+            system=system,
+            approve=job.get("approve"),
+            store=job["store"],
+            settings=settings,
+            watchers=[tell],
         )
     print(result.model_dump_json(), flush=True)
 

@@ -46,8 +46,9 @@ class Live:
         )
 
     def start(self) -> None:
-        """Take the bottom of the terminal."""
-        self._begun = time.monotonic()
+        """Take the bottom of the terminal, for the first time or after ``stop``."""
+        self._stopped.clear()
+        self._live.vertical_overflow = "crop"  # which a stop changes
         self._live.start()
         self._thread = threading.Thread(target=self._draw_on, name="motet-progress", daemon=True)
         self._thread.start()

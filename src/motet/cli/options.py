@@ -35,6 +35,7 @@ SecondsOption: TypeAlias = Annotated[
 AssumeOption: TypeAlias = Annotated[
     Assume | None, typer.Option("--assume", help="What became of a write that nobody can confirm.")
 ]
+YesOption: TypeAlias = Annotated[bool, typer.Option("--yes", help="Carry out a team's plan of writes without asking.")]
 PriceOption: TypeAlias = Annotated[
     str | None,
     typer.Option("--price", metavar="IN,OUT", help="Dollars per million tokens, for a model whose price is not known."),

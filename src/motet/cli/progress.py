@@ -36,7 +36,7 @@ class View(Protocol):
         ...
 
     def stop(self) -> None:
-        """Leave the terminal as it was. May be called twice, and from a signal handler."""
+        """Leave the terminal as it was, for good or until ``start``. May be called twice, and from a signal handler."""
         ...
 
 

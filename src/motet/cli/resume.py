@@ -21,12 +21,14 @@ from motet.cli.options import (
     TotalMoneyOption,
     TotalTokensOption,
     WorkersOption,
+    YesOption,
 )
 
 
 def resume(
     run: RunArgument,
     assume: AssumeOption = None,
+    yes: YesOption = False,
     budget_tokens: TokensOption = None,
     budget_money: MoneyOption = None,
     budget_calls: CallsOption = None,
@@ -50,6 +52,7 @@ def resume(
       motet resume last
       motet resume 261130-1f --budget-tokens 50000
       motet resume last --assume done
+      motet resume last --yes
       motet resume 261130-7b --total-money 5 --parallel 16
 
     A limit given here replaces that limit of the run; what was spent stays spent. The options from --total-tokens to --html are for benches.
@@ -80,6 +83,8 @@ def resume(
             from motet.bench.runner import read_plan
             from motet.cli.benchwork import Work, check_page, ray_from
 
+            if yes:
+                raise InputError(f"run {row.id} is a bench, which carries out no plan of writes to the outside")
             if any(value is not None for value in a_tasks):
                 raise InputError(
                     f"run {row.id} is a bench: every task of it has the same budget, which stays; --total-tokens and --total-money are the whole bench's"
@@ -116,4 +121,5 @@ def resume(
             title=" · ".join([row.system, *models]),
             run_id=row.id,
             hint=hint,
+            yes=yes,
         )

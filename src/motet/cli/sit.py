@@ -13,6 +13,7 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from motet.cli.approval import approver
 from motet.cli.modes import Mode
 from motet.cli.progress import Progress, open_progress
 from motet.cli.render import Columns, ledger_table, model_notes, seconds_text, sources_table
@@ -25,7 +26,7 @@ from motet.usage import Origin, Totals
 
 if TYPE_CHECKING:
     from motet.runs.events import Watcher
-    from motet.runs.run import ReadDeltas
+    from motet.runs.run import Approve, ReadDeltas
     from motet.task import Result
 
 T = TypeVar("T")
@@ -37,7 +38,7 @@ class Work(Protocol):
     """``motet.solve`` or ``motet.resume``, with everything given but the store and the onlookers."""
 
     def __call__(
-        self, *, store: Store, watchers: Sequence[Watcher], read_deltas: ReadDeltas | None
+        self, *, store: Store, watchers: Sequence[Watcher], read_deltas: ReadDeltas | None, approve: Approve
     ) -> Awaitable[Result]:
         """Do the work."""
         ...
@@ -53,16 +54,18 @@ def sit(
     title: str,
     run_id: str | None = None,
     hint: str = "",
+    yes: bool = False,
 ) -> int:
     """Do ``work`` and report on it; returns the exit code. ``run_id`` is the run's when it is there already.
 
-    ``hint`` is added to the commands that are suggested. Errors before a run exists, and bugs, are raised.
+    ``hint`` is added to the commands that are suggested. With ``yes`` plans of writes are carried out without asking. Errors before a run exists, and bugs, are raised.
     """
     earlier = _paid_by_role(store, run_id) if run_id else {}
     progress = open_progress(mode, title=title)
     progress.run_id = run_id
     try:
-        result = conduct(work, store=store, progress=progress)
+        approve = approver(progress, mode=mode, as_json=as_json, yes=yes)
+        result = conduct(work, store=store, progress=progress, approve=approve)
     except StoreError as error:
         if progress.run_id is None:
             raise
@@ -89,12 +92,12 @@ def sit(
     return _conclude(result, hint=hint)
 
 
-def conduct(work: Work, *, store: Store, progress: Progress) -> Result | None:
+def conduct(work: Work, *, store: Store, progress: Progress, approve: Approve) -> Result | None:
     """Do ``work`` in an event loop of its own, with progress; ``None`` when a signal stopped it."""
 
     async def main() -> Result:
         reads = progress.delta if progress.reads_deltas else None
-        return await work(store=store, watchers=[progress.event], read_deltas=reads)
+        return await work(store=store, watchers=[progress.event], read_deltas=reads, approve=approve)
 
     with kept_output():
         progress.start()
@@ -196,8 +199,8 @@ def _report(store: Store, result: Result, *, earlier: dict[str, Totals], models:
 
 def _conclude(result: Result, *, hint: str) -> int:
     """Say what went wrong, if anything did; returns the exit code."""
-    message = result.error.message if result.error else ""
     again = f"motet resume {result.run_id}{hint}"
+    message = (result.error.message if result.error else "").replace(f"motet resume {result.run_id}", again)
     match result.status:
         case "completed":
             if result.answer is None:
@@ -210,11 +213,13 @@ def _conclude(result: Result, *, hint: str) -> int:
             say(f"motet: stopped on a budget ({so_far}): {message}; with a higher limit: {again} --budget-…")
             return BUDGET
         case "cancelled":
-            say(f"motet: {message or 'the run was asked to stop'}; resume with: {again}")
+            # A plan that waits for a yes says itself how to go on.
+            after = "" if again in message else f"; resume with: {again}"
+            say(f"motet: {message or 'the run was asked to stop'}{after}")
             return INTERRUPTED
         case "failed":
             # A write that nobody can confirm says itself how to go on.
-            after = "" if again in message or "motet resume" in message else f"; try again with: {again}"
+            after = "" if again in message else f"; try again with: {again}"
             say(f"motet: the run failed: {message}{after}")
             return FAILED
 

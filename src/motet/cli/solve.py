@@ -17,6 +17,7 @@ from motet.cli.options import (
     SecondsOption,
     StoreOption,
     TokensOption,
+    YesOption,
 )
 
 
@@ -43,6 +44,12 @@ def solve(
     seed: Annotated[
         int | None, typer.Option("--seed", metavar="N", help="The seed that is sent with each request.")
     ] = None,
+    refresh: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--refresh", metavar="A,B", help="Nodes of a team to work anew, whatever was recorded. May be repeated."
+        ),
+    ] = None,
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help="The system's configuration as YAML.")
     ] = None,
@@ -60,6 +67,7 @@ def solve(
     allow_weak_sandbox: Annotated[
         bool, typer.Option("--allow-weak-sandbox", help="Let the python tool run without namespaces.")
     ] = False,
+    yes: YesOption = False,
     store: StoreOption = None,
     as_json: JsonOption = False,
     progress: ProgressOption = Mode.auto,
@@ -72,6 +80,7 @@ def solve(
       motet solve @task.txt --model openai:gpt-4o-mini --tools python --budget-money 0.05
       echo "2 + 2?" | motet solve - --model llama3.2@http://127.0.0.1:11434/v1
       motet solve "..." --config react.yaml -c sampling.temperature=0.2 -c tools=[python]
+      motet solve "..." --system inherit --tools my_office:tools --refresh find --yes
 
     Ctrl-C stops cleanly and leaves the run to be resumed; a second one stops at once.
     """
@@ -90,6 +99,7 @@ def solve(
             ("--tools", ("tools",), split_names(tools) if tools else None),
             ("--max-steps", ("max_steps",), max_steps),
             ("--max-tokens", ("max_tokens",), max_tokens),
+            ("--refresh", ("refresh",), split_names(refresh) if refresh else None),
             ("--seed", ("sampling", "seed"), seed),
         )
         if value is not None
@@ -117,4 +127,5 @@ def solve(
             models=names,
             title=" · ".join([built.name, *names]),
             hint=f" --store {opened.name}" if store else "",
+            yes=yes,
         )

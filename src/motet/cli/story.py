@@ -95,5 +95,10 @@ _TELL: dict[str, Callable[[Payload], str]] = {
     "agent.shortened": lambda payload: (
         f"an observation of {payload['characters']:,} characters was cut to fit the window"
     ),
+    "commit.planned": lambda payload: f"carries out a plan of {counted(payload['writes'], 'write')}",
+    "commit.done": lambda payload: f"the plan is carried out: {counted(payload['writes'], 'write')}",
+    "commit.failed": lambda payload: (
+        f"the plan stopped at {payload['tool']}, with {payload['done']} done and {payload['left']} left: {one_line(payload['text'], width=_WIDTH)}"
+    ),
     "answer.kept": lambda payload: f"best answer so far: {one_line(str(payload['answer']), width=_WIDTH)}",
 }

@@ -12,12 +12,12 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from pydantic import JsonValue
 
 from motet.canonical import clean_text, digest
-from motet.errors import InputError, ModelError, RunError, StoreError, ToolError, WorldError
+from motet.errors import Cancelled, InputError, ModelError, RunError, StoreError, ToolError, WorldError
 from motet.models.model import Model, Observer
 from motet.runs.budget import Account, Budget, Charge
 from motet.runs.events import Events
@@ -30,7 +30,7 @@ from motet.task import Result, Source
 from motet.tools.tool import Observation, Tool
 from motet.usage import Totals, Usage
 from motet.value import Value
-from motet.worlds.world import World
+from motet.worlds.world import World, Write
 
 _NAME = re.compile(r"[A-Za-z0-9_.#:-]{1,200}")
 
@@ -38,6 +38,9 @@ _NAME = re.compile(r"[A-Za-z0-9_.#:-]{1,200}")
 SHARED = "solve"
 
 _LABEL = re.compile(r"[A-Za-z0-9_.#:-]{1,60}")
+
+# Says whether a plan of writes that act outside may be carried out: yes or no to any, or asked with the plan. ``None``: there is nobody to ask.
+Approve: TypeAlias = bool | Callable[[Sequence[Write]], bool | Awaitable[bool]] | None
 
 ReadDeltas = Callable[[str, str], None]  # scope, text
 
@@ -105,6 +108,7 @@ class Core:
     counters: dict[str, Counter] = field(default_factory=dict)
     read_deltas: ReadDeltas | None = None
     namespace: str = SHARED
+    approve: Approve = None
 
 
 class Run:
@@ -123,6 +127,7 @@ class Run:
         only: tuple[str, ...] | None = None,
         trace: dict[Place, ToolUse] | None = None,
         offers: dict[str, Offer] | None = None,
+        role: str | None = None,
     ) -> None:
         self._core = core
         self._given = given
@@ -131,6 +136,7 @@ class Run:
         self.scope = scope
         self.world = world
         self.read_only = read_only
+        self.role = role
         self._account = account
         self._best = best or Best()
         self._offers = {} if offers is None else offers
@@ -171,11 +177,13 @@ class Run:
         read_only: bool = False,
         only: Sequence[str] | None = None,
         apart: bool = False,
+        role: str | None = None,
     ) -> Run:
         """A scope below this one, with its own place in the journal and its own ``budget`` within this scope's.
 
         It works in this scope's world, or in ``world``, and is given this scope's tools, and ``tools``. In a ``read_only`` scope, and in all below it, no tool may write, whoever asks.
         With ``only``, those are all the tools that it may use, in that order. A scope ``apart`` is not given this scope's tools: its world brings all that it needs.
+        ``role`` is what agents in it are called in the ledger, where they have no name of their own.
         The name must be new in this scope and the same each time the work is done: it is how a resumed run finds its place.
         """
         assert _NAME.fullmatch(name), f"a scope's name is letters, digits and _.#:- , not {name!r}"
@@ -198,6 +206,7 @@ class Run:
             only=self._only if only is None else tuple(only),
             trace=self._trace,
             offers=self._offers,
+            role=role or self.role,
         )
 
     def aside(self, name: str, *, world: World | None = None) -> Run:
@@ -315,6 +324,31 @@ class Run:
         await self._core.journal.record(place, "input", name, digest=asked, request=None, reply={"value": value})
         return value
 
+    async def approve(self, plan: Sequence[Write]) -> None:
+        """Return when ``plan`` may be carried out with the tools of this scope: at once where none of its writes acts outside, else after a yes, which is journaled.
+
+        Raises Cancelled on a no, or when there is nobody to ask. Neither is journaled, so the resumed run asks again.
+        """
+        local = {tool.name for tool in self.tools(()) if tool.delivery == "local"}
+        if all(write.tool in local for write in plan):
+            return
+
+        writes: list[JsonValue] = [write.model_dump(mode="json") for write in plan]
+
+        async def ask() -> JsonValue:
+            seam = self._core.approve
+            said = seam(tuple(plan)) if callable(seam) else seam
+            if isinstance(said, Awaitable):
+                said = await said
+            if said is True:
+                return writes
+            calls = "1 call" if len(plan) == 1 else f"{len(plan)} calls"
+            raise Cancelled(
+                f"a plan of {calls} waits for a yes, and nothing of it was done; to carry it out: motet resume {self.id} --yes"
+            )
+
+        await self.input(f"approval {digest(writes)[:16]}", ask)
+
     async def inherit(self, name: str, find: Callable[[], Awaitable[Found]], *, request: JsonValue) -> JsonValue:
         """What ``find`` says about a result that may be inherited for ``request``, journaled: a resumed run keeps to what was decided.
 
@@ -329,7 +363,8 @@ class Run:
         found = await find()
         reply = {"value": found.value}
         if found.usage is None:
-            await journal.record(place, "input", name, digest=asked, request=None, reply=reply)
+            # Nothing is taken over yet, and a sitting that dies before this is committed may decide anew.
+            journal.post(place, "input", name, digest=asked, reply=reply)
             return found.value
         usage, money = _as_one(found.usage)
         await journal.record(

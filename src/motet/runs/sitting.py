@@ -23,7 +23,7 @@ from motet.runs import lease
 from motet.runs.budget import Account, Budget
 from motet.runs.events import Events, Watcher
 from motet.runs.journal import Journal
-from motet.runs.run import SHARED, Core, LoadTools, ReadDeltas, Resolve, Run, spent_under
+from motet.runs.run import SHARED, Approve, Core, LoadTools, ReadDeltas, Resolve, Run, spent_under
 from motet.store import schema
 from motet.store.rows import insert_run
 from motet.store.store import Fence, Row, Store, as_blob, read_blob
@@ -326,10 +326,12 @@ async def begin(
     assume: Literal["done", "redo"] | None = None,
     facts: Mapping[str, JsonValue] | None = None,
     namespace: str = SHARED,
+    approve: Approve = None,
 ) -> AsyncIterator[Sitting]:
     """Take the run's lease and sit down to it; give the lease back at the end, whatever happens.
 
-    Raises RunBusy while another live process works on it. ``facts`` about this machine go into the first event; ``namespace`` is that of the records that the run shares.
+    Raises RunBusy while another live process works on it. ``facts`` about this machine go into the first event; ``namespace`` is that of the records that the run shares; ``approve`` is asked
+    whether a plan of writes may be carried out.
     """
     fence = await lease.take(store, run_id)
     heartbeat: asyncio.Task[None] | None = None
@@ -350,6 +352,7 @@ async def begin(
             charged=charged,
             read_deltas=read_deltas,
             namespace=namespace,
+            approve=approve,
         )
         limits = budget or Budget()
         account = Account(limits, name="the run", spent=spent_under(charged, ""))

@@ -16,7 +16,7 @@ from motet.models.providers import Models
 from motet.runs import sitting as sittings
 from motet.runs.budget import Budget
 from motet.runs.events import Watcher
-from motet.runs.run import SHARED, ReadDeltas
+from motet.runs.run import SHARED, Approve, ReadDeltas
 from motet.runs.sitting import Judge
 from motet.settings import Settings, load_settings
 from motet.store.store import Store
@@ -77,6 +77,7 @@ class Workplace:
         read_deltas: ReadDeltas | None = None,
         assume: Literal["done", "redo"] | None = None,
         namespace: str = SHARED,
+        approve: Approve = None,
     ) -> Result:
         """One sitting on a run of one task, from taking its lease to giving it back."""
         async with sittings.begin(
@@ -90,6 +91,7 @@ class Workplace:
             assume=assume,
             facts=self._facts,
             namespace=namespace,
+            approve=approve,
         ) as sitting:
             try:
                 result = await sitting.execute(system, task, world=world, tools=tools, judge=judge)
