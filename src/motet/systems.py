@@ -15,6 +15,7 @@ from motet.system import System
 SYSTEMS = {
     "react": "motet.agent.react:React",
     "noop": "motet.baselines.noop:Noop",
+    "inherit": "motet.inherit.system:Inherit",
 }
 
 

@@ -57,7 +57,7 @@ class React(Configured):
 
     async def solve(self, task: Task, *, run: Run) -> Result:
         """Work until there is an answer or the steps are used up."""
-        agent = Agent(self, task, run=run, model=run.model(self.model, role="agent"), tools=run.tools(self.tools))
+        agent = Agent(self, task, run=run, model=run.model(self.model, role=run.role or "agent"), tools=run.tools(self.tools))
         return await agent.work()
 
 

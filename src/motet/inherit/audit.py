@@ -37,6 +37,13 @@ class Audit(Value):
     problems: tuple[str, ...] = ()
     backed: tuple[str, ...] = ()
 
+    def words(self) -> str:
+        """The audit as the judge reads it."""
+        lines = [f"the output is {'valid' if self.valid else 'invalid'}"]
+        lines += [f"- problem: {line}" for line in self.problems]
+        lines += [f"- backed: {line}" for line in self.backed]
+        return "\n".join(lines)
+
 
 Auditor: TypeAlias = Callable[..., Audit]
 

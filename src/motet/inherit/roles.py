@@ -20,7 +20,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from motet.errors import InputError
 from motet.inherit.words import count
-from motet.inherit.workflow import Node
+from motet.inherit.workflow import Node, Workflow
 from motet.prompts import Prompts
 from motet.settings import explain, nearest
 from motet.tools.tool import Effect, Tool
@@ -84,8 +84,16 @@ class Given(NamedTuple):
     text: str
 
 
+class Start(Value):
+    """A team to begin with, for any task. Its nodes are given all the tools that they may hold, those of the role that writes only tools that write."""
+
+    does: str
+    nodes: tuple[Node, ...] = Field(min_length=1)
+
+
 class RoleSet(Value):
-    """Roles with their limits and prompts. ``max_text`` is in characters, for each subtask and each prompt.
+    """Roles with their limits and prompts. ``max_text`` is in characters, for each subtask and each prompt. ``starts`` are teams by name, for models that
+    cannot design one and for methods that begin with a pool of them.
 
     ``ask`` is the template of what a node is asked, over ``question``, ``context``, ``subtask`` and ``inputs``. ``audit`` names who looks an output over without knowing the
     right one: one of ``AUDITORS``, or a user's ``module:function``.
@@ -99,6 +107,7 @@ class RoleSet(Value):
     max_edges: int = Field(ge=0)
     max_text: int = Field(default=6000, gt=0)
     roles: dict[str, Role]
+    starts: dict[str, Start] = Field(default_factory=dict)
     ask: str
     audit: str = "general"
 
@@ -192,6 +201,26 @@ class BringsRoles(Protocol):
     def roles(self) -> RoleSet | str:
         """The role set, or its name."""
         ...
+
+
+def starts_of(roles: RoleSet, tools: Effects) -> dict[str, Workflow]:
+    """Those starts of ``roles`` that are valid with ``tools``, as workflows, in their order."""
+    from motet.inherit.validity import validate
+
+    found: dict[str, Workflow] = {}
+    for name, start in roles.starts.items():
+        nodes = [node.model_copy(update={"tools": _all_tools(node.role, roles, tools)}) for node in start.nodes]
+        workflow = Workflow(name=name, nodes=tuple(nodes))
+        if not validate(workflow, roles, tools):
+            found[name] = workflow
+    return found
+
+
+def _all_tools(role: str, roles: RoleSet, tools: Effects) -> tuple[str, ...]:
+    if role not in roles.roles:
+        return ()
+    holdable = roles.holdable(role, tools)
+    return tuple(name for name in holdable if tools[name] == "write") if role == roles.writer else holdable
 
 
 def roles_for(world: World | None, *, given: RoleSet | str | None = None) -> RoleSet:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -31,9 +32,15 @@ class Structured(Generic[T]):
 
 
 async def structured(
-    model: Model, request: Request, type_: type[T], *, repairs: int = 1, observer: Observer | None = None
+    model: Model,
+    request: Request,
+    type_: type[T],
+    *,
+    check: Callable[[T], str] | None = None,
+    repairs: int = 1,
+    observer: Observer | None = None,
 ) -> Structured[T]:
-    """Ask ``model`` for a value of ``type_``.
+    """Ask ``model`` for a value of ``type_`` that ``check`` finds nothing wrong with.
 
     A reply that does not fit goes back as the model's own words, with what was wrong as the next user message, up to
     ``repairs`` times. Raises BadReply that names what was still wrong.
@@ -54,7 +61,10 @@ async def structured(
         reply = await model.reply(asked, observer=observer)
         replies.append(reply)
         try:
-            return Structured(type_.model_validate(extract_json(reply.text)), tuple(replies))
+            value = type_.model_validate(extract_json(reply.text))
+            wrong = check(value) if check is not None else ""
+            if not wrong:
+                return Structured(value, tuple(replies))
         except ValidationError as error:
             wrong = _words(error)
         except ValueError as error:
@@ -68,7 +78,7 @@ async def structured(
             Message(role="assistant", content=reply.text),
             Message(
                 role="user",
-                content=f"That reply cannot be used: {wrong}. Answer again with only the JSON object, corrected.",
+                content=f"That reply cannot be used: {wrong.rstrip('.')}. Answer again with only the JSON object, corrected.",
             ),
         )
     tries = f" after {len(replies)} tries" if len(replies) > 1 else ""
