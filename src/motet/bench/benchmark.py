@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 # In the details of a score that a judge could not give: such a cell is judged again on resume.
 JUDGE_FAILED = "judge_failed"
 
+# Before the label of a candidate that a system offered beside its result: the scorer of what would have been scored, had that been its result.
+CANDIDATE = "candidate:"
+
 
 class Setting(NamedTuple):
     """What a system is given for one task: the world, made anew, and further tools by name or as objects."""

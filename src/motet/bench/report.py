@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from pydantic import JsonValue
 
-from motet.bench.benchmark import HasNotes
+from motet.bench.benchmark import CANDIDATE, HasNotes
 from motet.bench.plan import Plan, open_benchmark
 from motet.bench.runner import JUDGE
 from motet.bench.scoring.statistics import Estimate, estimate, paired
@@ -33,7 +33,7 @@ _ALIKE = ("model", "tools", "max_steps", "max_tokens", "sampling")
 
 
 class CellRow(Value):
-    """One cell as it stands. ``error`` is the kind of its failure; ``run_id`` is where to look deeper."""
+    """One cell as it stands. ``error`` is the kind of its failure; ``run_id`` is where to look deeper. ``scores`` holds its candidates' too, under ``candidate:LABEL``."""
 
     run_id: str
     label: str
@@ -195,6 +195,7 @@ def _short(value: JsonValue) -> str:
 
 def _estimates(rows: Sequence[CellRow], headline: str, plan: Plan) -> dict[str, Estimate]:
     names = list(dict.fromkeys([headline, *(name for row in rows for name in row.scores)]))
+    names = [name for name in names if not name.startswith(CANDIDATE)]
     found: dict[str, Estimate] = {}
     for name in names:
         picked = [row for row in rows if name in row.scores or name == headline]

@@ -14,15 +14,15 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import sqlalchemy as sa
 
-from motet.bench.benchmark import JUDGE_FAILED, Benchmark
+from motet.bench.benchmark import CANDIDATE, JUDGE_FAILED, Benchmark
 from motet.bench.plan import Cell, Plan, build_systems, open_benchmark
-from motet.errors import BudgetExceeded, Cancelled, InputError, MotetError, RunBusy
+from motet.errors import BudgetExceeded, Cancelled, InputError, LeaseLost, MotetError, RunBusy
 from motet.inherit.records import bench_namespace
 from motet.models.model import Price
 from motet.runs import lease
 from motet.runs import sitting as sittings
 from motet.runs.budget import Budget
-from motet.runs.run import SHARED, Run
+from motet.runs.run import SHARED, Offer, Run
 from motet.runs.sitting import Sitting
 from motet.runs.workplace import Workplace, names_of, needs_of, open_workplace
 from motet.settings import Settings
@@ -133,7 +133,10 @@ class Desk:
         own = bench_namespace(self.bench_id, system=cell.label, epoch=cell.epoch)
 
         async def judge(result: Result, scope: Run) -> tuple[Score, ...]:
-            return await self.benchmark.score(task, result, run=scope.aside(JUDGE))
+            judging = scope.aside(JUDGE)
+            verdicts = await self.benchmark.score(task, result, run=judging)
+            candidates = [await self._candidate(task, offer, judging) for offer in scope.offers]
+            return (*verdicts, *candidates)
 
         patience = time.monotonic() + 2 * lease.EXPIRES
         while True:
@@ -154,6 +157,20 @@ class Desk:
                 if time.monotonic() > patience:
                     raise
                 await asyncio.sleep(lease.HEARTBEAT)
+
+    async def _candidate(self, task: Task, offer: Offer, judging: Run) -> Score:
+        """The headline score of a candidate that was offered beside the result. A judge that fails loses no cell: it is judged again on resume."""
+        scorer, headline = f"{CANDIDATE}{offer.label}", self.benchmark.headline
+        run = judging.child(scorer, world=offer.world)
+        try:
+            verdicts = await self.benchmark.score(task, offer.result, run=run)
+        except (Cancelled, LeaseLost):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the cell's own result is judged
+            return Score(scorer=scorer, value=0.0, details={JUDGE_FAILED: Failure.of(error).message})
+        verdict = next((score for score in verdicts if score.scorer == headline), Score(scorer=headline, value=0.0))
+        failed = {name: why for name, why in verdict.details.items() if name == JUDGE_FAILED}
+        return Score(scorer=scorer, value=verdict.value, correct=verdict.correct, details=failed)
 
 
 class LocalEngine:

@@ -70,7 +70,7 @@ class Best:
 
 
 class Offer(NamedTuple):
-    """A finished candidate beside the result that a system returns: ``label`` names it, ``world`` is where it was done, if in one."""
+    """A finished candidate beside the result that a system returns: ``label`` names it, ``world`` is where it was done, if not in the task's own."""
 
     label: str
     result: Result
