@@ -14,13 +14,13 @@ from motet.models.scripted_policies.office.asked import DOMAINS, Arguments
 from motet.models.scripted_policies.office.mistakes import ALONE
 from motet.models.scripted_policies.office.plan import is_plan
 
-# The words by which each role is known; the first that is found counts.
+# The words by which each role is known; those that come first in the instructions count, since a node's own prompt follows its role's.
 _ROLES = {
-    "executor": r"carr(?:y|ies) out (?:a|the) plan|alone may change anything",
-    "verifier": r"last look at a plan|plan (?:again )?corrected",
-    "integrator": r"write the plan|writes the plan|exact calls to be made",
-    "critic": r"check the work of your team|looks? for (?:mistakes|faults)",
-    "worker": r"look something up in .{0,60}records|looks? up .{0,40}records",
+    "executor": re.compile(r"carr(?:y|ies) out (?:a|the) plan|alone may change anything", re.IGNORECASE),
+    "verifier": re.compile(r"last look at a plan|plan (?:again )?corrected", re.IGNORECASE),
+    "integrator": re.compile(r"write the plan|writes the plan|exact calls to be made", re.IGNORECASE),
+    "critic": re.compile(r"check the work of your team|looks? for (?:mistakes|faults)", re.IGNORECASE),
+    "worker": re.compile(r"look something up in .{0,60}records|looks? up .{0,40}records", re.IGNORECASE),
 }
 _WRITES = re.compile(r"_(?:create|add|update|delete|send|forward|reply)_")
 _ASK = re.compile(
@@ -70,9 +70,9 @@ class Seat:
     @cached_property
     def role(self) -> str:
         """One of the office's roles; for other instructions, what tools and inputs make of it: ``react`` where it may write and has no plan to follow."""
-        for name, words in _ROLES.items():
-            if re.search(words, self.system, re.IGNORECASE):
-                return name
+        places = [(found.start(), name) for name, words in _ROLES.items() if (found := words.search(self.system))]
+        if places:
+            return min(places)[1]
         if self.writers:
             return "executor" if any(given.role == "integrator" for given in self.inputs) else ALONE
         if self.tools or not self.inputs:
