@@ -30,7 +30,7 @@ class Turn(Value):
 
 Policy: TypeAlias = Callable[[Request], "Turn | str"]
 
-POLICIES = ("echo", "office", "reader")
+POLICIES = ("echo", "office", "reader", "scholar")
 
 
 def open_scripted(name: str) -> Model:
@@ -46,6 +46,10 @@ def open_scripted(name: str) -> Model:
         from motet.models.scripted_policies import office
 
         return ScriptedModel("office", office.policy, version=office.version())
+    if chosen == "scholar":
+        from motet.models.scripted_policies import scholar
+
+        return ScriptedModel("scholar", scholar.policy, version=scholar.version())
     raise InputError(f"unknown scripted model {name!r}{nearest(chosen, POLICIES)}")
 
 

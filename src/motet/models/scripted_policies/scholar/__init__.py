@@ -1,0 +1,20 @@
+"""``scripted:scholar``: a team that answers HotpotQA's kind of questions, and an agent that does so alone, as programs that see only their messages.
+
+A planner lists the pages that are needed, a researcher searches and follows names from page to page, a verifier tells sentences that bear the answer from others, a
+synthesizer answers and cites. Questions and sentences are read by the words in ``scholar.yaml``; names may be any. Mistakes are drawn from the same file: invented
+rates that show how a team is mended, and measure nothing.
+
+For whoever steers such a team: ``trade.faults(question, outputs)`` and ``trade.hints(question)``.
+"""
+
+from motet.models.scripted_policies.scholar.lore import shipped
+from motet.models.scripted_policies.scholar.policy import policy, with_lore
+
+__all__ = ["policy", "version", "with_lore"]
+
+_RULES = "1"
+
+
+def version() -> str:
+    """Changes whenever the policy may answer otherwise: with its rules, or with what is in its file."""
+    return f"{_RULES}-{shipped().version}"
