@@ -305,3 +305,13 @@ def test_a_task_or_budget_of_another_kind_is_bad_input(home: Path, given: dict[s
     with pytest.raises(InputError, match=r"motet\.(Task|Budget)"):
         motet.run(**given, model="scripted:echo")
     assert not (home / "motet.db").exists()
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_an_answer_to_plans_is_yes_no_or_a_function(empty: Path, resumed: bool) -> None:
+    """Anything else is bad input before a run exists."""
+    wrong: Any = "yes"
+    asked = motet.resume("last", approve=wrong) if resumed else motet.solve("hi", system="noop", approve=wrong)
+    with pytest.raises(InputError, match="approve is True, False or a function of the plan, not str"):
+        go(asked)
+    assert titles() == []
