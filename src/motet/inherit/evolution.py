@@ -17,6 +17,7 @@ from motet.inherit.history import History, history, round_name
 from motet.inherit.meta import MetaModel
 from motet.inherit.selection import choose, rounds_without_gain, stagnates
 from motet.inherit.trial import Proposal, Trials, result_of
+from motet.inherit.workflow import Workflow
 from motet.runs.run import Run
 from motet.task import Failure, Result
 from motet.value import Value
@@ -40,13 +41,16 @@ class Course(Value):
 
 
 class Evolution:
-    """One evolution in progress, in the scope ``run`` of a task."""
+    """One evolution in progress, in the scope ``run`` of a task. ``start`` is the first team, where it need not be designed."""
 
-    def __init__(self, course: Course, *, meta: MetaModel, trials: Trials, run: Run) -> None:
+    def __init__(
+        self, course: Course, *, meta: MetaModel, trials: Trials, run: Run, start: Workflow | None = None
+    ) -> None:
         self.course = course
         self.meta = meta
         self.trials = trials
         self.run = run
+        self.start = start
         self.candidates: list[Candidate] = []
         self.spent: list[Spent] = []
         self._tried: list[tuple[str, Edit]] = []
@@ -93,6 +97,8 @@ class Evolution:
         known = {candidate.workflow.hash for candidate in self.candidates}
         if not self.candidates:
             self._trying = "design"
+            if self.start is not None:
+                return Proposal("initial", self.start)
             return Proposal("initial", await self.meta.design(run=scope.child("design")))
         if self._is_restart(index):
             self._trying, self._restarted = "restart", index

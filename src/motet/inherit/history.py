@@ -75,7 +75,7 @@ def history(candidates: Sequence[Candidate], spent: Sequence[Spent], *, ledger: 
     by_index = {candidate.index: candidate for candidate in candidates}
     rounds = [_round(candidate, by_index, ledger=ledger, scope=scope) for candidate in candidates]
     rounds += [
-        Round(index=item.index, why=f"{item.trying}: {item.why}", **_control(ledger, scope, item.index))
+        Round(index=item.index, why=f"{item.trying}: {item.why}", **control_tokens(ledger, scope, item.index))
         for item in spent
     ]
     return History(
@@ -127,10 +127,11 @@ def _round(candidate: Candidate, by_index: dict[int, Candidate], *, ledger: Ledg
         writes=len(candidate.plan),
         live=sum(outcome.usage.tokens for outcome in outcomes.values() if outcome.how == "ran"),
         inherited=sum(outcome.usage.tokens for outcome in outcomes.values() if outcome.how == "reused"),
-        **_control(ledger, scope, candidate.index),
+        **control_tokens(ledger, scope, candidate.index),
     )
 
 
-def _control(ledger: Ledger, scope: str, index: int) -> dict[str, int]:
+def control_tokens(ledger: Ledger, scope: str, index: int) -> dict[str, int]:
+    """What meta-model and judge took in the round ``index`` below ``scope``, as fields of Round."""
     spent = ledger.by(lambda line: line.role, under=round_scope(scope, index))
     return {name: spent[role].tokens if role in spent else 0 for name, role in (("meta", META), ("judge", JUDGE))}

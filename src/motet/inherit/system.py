@@ -5,18 +5,40 @@ Source: Inherit-MAS.
 
 from __future__ import annotations
 
-from typing import Literal
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
+from motet.errors import InputError
 from motet.inherit.evolution import Course, Evolution
 from motet.inherit.team import Team
+from motet.inherit.validity import require
+from motet.inherit.workflow import Workflow, load_workflow
 from motet.runs.run import Run
 from motet.task import Result, Task
 
 
+def _from_file(value: object) -> object:
+    """The workflow in the file ``value``, where that is a path; a run keeps the document and needs the file no more."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return load_workflow(Path(value))
+    except InputError as error:
+        raise PydanticCustomError("workflow", "{why}", {"why": str(error)}) from None
+
+
+# A workflow as a value, as a mapping, or as the path of a file.
+WorkflowRef: TypeAlias = Annotated[Workflow, BeforeValidator(_from_file)]
+
+
 class Inherit(Team):
-    """The system. ``candidates`` to ``margin`` say how the evolution goes on: see ``Course``. ``refresh`` names nodes that are to be done live when they are first tried."""
+    """The system. ``candidates`` to ``margin`` say how the evolution goes on: see ``Course``. ``refresh`` names nodes that are to be done live when they are first tried.
+
+    ``start`` is the first team; without one the meta-model designs it.
+    """
 
     candidates: int = Field(default=5, ge=1)
     edits: int = Field(default=1, ge=1)
@@ -26,6 +48,7 @@ class Inherit(Team):
     patience: int = Field(default=2, ge=1)
     margin: float = Field(default=1.0, ge=0)
     refresh: tuple[str, ...] = ()
+    start: WorkflowRef | None = None
 
     @property
     def name(self) -> str:
@@ -33,7 +56,9 @@ class Inherit(Team):
         return "inherit"
 
     async def solve(self, task: Task, *, run: Run) -> Result:
-        """Evolve a team for ``task``, and give the best candidate's result. Raises ModelError where no team could be designed."""
+        """Evolve a team for ``task``, and give the best candidate's result. Raises ModelError where no team could be designed, and InputError for a ``start`` that is not valid here."""
         desk = self.open(task, run=run, refresh=self.refresh)
+        if self.start is not None:
+            require(self.start, desk.brief.roles, desk.brief.effects)
         course = Course.model_validate({name: getattr(self, name) for name in Course.model_fields})
-        return await Evolution(course, meta=desk.meta, trials=desk.trials, run=run).work()
+        return await Evolution(course, meta=desk.meta, trials=desk.trials, run=run, start=self.start).work()

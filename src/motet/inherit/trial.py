@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from pydantic import JsonValue
+
 from motet.errors import ModelError
 from motet.inherit.asking import Brief
 from motet.inherit.audit import audit
@@ -29,6 +31,9 @@ from motet.worlds.world import World
 
 _SOURCES = 5
 
+# What a round's journal calls the team that is tried in it.
+TEAM = "team"
+
 
 class Proposal(NamedTuple):
     """A team to be tried: how it came about, from which candidate, and by which changes."""
@@ -38,6 +43,16 @@ class Proposal(NamedTuple):
     parent: Candidate | None = None
     dropped: tuple[str, ...] = ()
     edits: tuple[Edit, ...] = ()
+
+    def document(self) -> dict[str, JsonValue]:
+        """The whole of it as JSON."""
+        return {
+            "origin": self.origin,
+            "parent": None if self.parent is None else self.parent.index,
+            "dropped": [*self.dropped],
+            "edits": [edit.kind for edit in self.edits],
+            "workflow": self.workflow.model_dump(mode="json"),
+        }
 
 
 class Trials:
@@ -77,6 +92,8 @@ class Trials:
         A judge that fails costs the candidate its verdict and nothing else. Raises what ends a run.
         """
         workflow, parent = proposal.workflow, proposal.parent
+        # Kept in full, so that a run that is at work, or was stopped, can be looked into.
+        await scope.input(TEAM, proposal.document)
         world: World = stage(self._shared) if self._writes else self._shared
         refresh = self._refresh & workflow.by_id.keys()
         self._refresh -= refresh
@@ -93,6 +110,7 @@ class Trials:
         )
         plan = tuple(world.plan) if isinstance(world, Staged) else ()
         checked = audit(execution, roles=self.brief.roles, writes=plan)
+        scope.emit("inherit.audited", valid=checked.valid, problems=[*checked.problems], writes=len(plan))
         candidate = Candidate(
             index=index,
             origin=proposal.origin,
@@ -136,6 +154,7 @@ class Trials:
         scope.emit(
             "inherit.judged",
             quality=verdict.quality_score,
+            completion=verdict.completion_likelihood,
             coverage=verdict.requirement_coverage,
             grounding=verdict.artifact_grounding,
             critique=verdict.critique,

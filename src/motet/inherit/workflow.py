@@ -15,6 +15,7 @@ import json
 from collections import deque
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, JsonValue, ValidationError, field_validator
@@ -222,6 +223,20 @@ def read_workflow(document: str | Mapping[str, JsonValue]) -> Workflow:
         return Workflow.model_validate(parsed)
     except ValidationError as error:
         raise InputError(f"the workflow cannot be read: {explain(error, Workflow)}") from None
+
+
+def load_workflow(path: Path) -> Workflow:
+    """The workflow in the file ``path``. Raises InputError naming the file."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"workflow file {path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"workflow file {path} is no UTF-8 text") from None
+    try:
+        return read_workflow(text)
+    except InputError as error:
+        raise InputError(f"workflow file {path}: {error}") from None
 
 
 def json_schema() -> dict[str, JsonValue]:
