@@ -19,6 +19,7 @@ from motet.store.store import Store
 from motet.task import Result, Task
 from motet.tools.load import load_tools
 from motet.usage import Usage
+from motet.worlds.world import World
 
 T = TypeVar("T")
 TASK = Task(question="What is to be done?", id="task")
@@ -118,7 +119,9 @@ async def work_once(store: Store, run_id: str, work: Work, *, task: Task = TASK,
         return result
 
 
-async def interrupted(store: Store, run_id: str, work: Work, *, task: Task = TASK, **options: Any) -> None:
+async def interrupted(
+    store: Store, run_id: str, work: Work, *, task: Task = TASK, world: World | None = None, **options: Any
+) -> None:
     """One sitting that is broken off, as by Ctrl-C, where ``work`` raises CancelledError."""
     sitter = asyncio.current_task()
     assert sitter is not None
@@ -133,7 +136,7 @@ async def interrupted(store: Store, run_id: str, work: Work, *, task: Task = TAS
 
     try:
         async with sit(store, run_id, **options) as sitting:
-            await sitting.execute(Does(broken_off), task)
+            await sitting.execute(Does(broken_off), task, world=world)
     except asyncio.CancelledError:
         sitter.uncancel()
         return

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Collection
+from concurrent.futures import Future
 from typing import NamedTuple, TypeAlias
 
 from pydantic import JsonValue
@@ -27,11 +28,14 @@ from motet.inherit.execution import Execution, Outcome
 from motet.inherit.keys import Determinants, determine, environment_of, explain, is_greedy
 from motet.inherit.records import NodeRecord, Records
 from motet.inherit.roles import Given, RoleSet
+from motet.inherit.words import clipped
 from motet.inherit.workflow import Node, Workflow
 from motet.runs.budget import Budget
 from motet.runs.run import Found, Run
 from motet.system import Configured, System
 from motet.task import Failure, Result, Task
+
+_TOLD = 200  # characters of an output that an event holds
 
 # Makes the system that works as a node, given what the node is told about how to work. It may use the node's tools and no others.
 Worker: TypeAlias = Callable[[Node, str], System]
@@ -109,15 +113,20 @@ class _Engine:
         self.twins: dict[str, str] = {}
         self._number_equals()
         self._works: dict[str, asyncio.Task[Outcome]] = {}
+        self._stored: list[Future[None]] = []
 
     async def work(self) -> Execution:
         """All nodes, side by side as far as they do not read each other."""
         try:
-            async with asyncio.TaskGroup() as self._group:
+            async with asyncio.TaskGroup() as group:
                 for id_ in self.workflow.order:
-                    self._works[id_] = self._group.create_task(self._node(self.workflow.by_id[id_]))
+                    self._works[id_] = group.create_task(self._node(self.workflow.by_id[id_]))
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
+        if self.records is not None and self._stored:
+            await self.records.store.flush()
+        for stored in self._stored:
+            stored.result()
         return Execution(
             workflow=self.workflow,
             environment=self.environment,
@@ -195,9 +204,10 @@ class _Engine:
             names = ("output", "trace", "sources", "usage", "model", "run_id", "scope")
             return base.model_copy(update={"status": "completed", **{name: getattr(record, name) for name in names}})
         outcome = await self._solve(node, inputs, base, scope)
-        if self.records is not None and (made := outcome.record) is not None:
-            # Whoever reads the node need not wait for this: the result is in the journal, from which a resumed run stores it anew.
-            self._group.create_task(self.records.put(made))
+        made = outcome.record
+        if self.records is not None and made is not None and (stored := self.records.post(made)) is not None:
+            # Whoever reads the node need not wait for this: its answers are in the journal, from which a resumed run makes the record anew.
+            self._stored.append(stored)
         return outcome
 
     def _given(self, node: Node, outcome: Outcome) -> Given:
@@ -323,15 +333,17 @@ class _Engine:
             failure = result.error or _failure(f"{node.id!r} ended as {result.status}", scope)
         elif result is not None and not output.strip():
             failure = _failure(f"{node.id!r} gave no answer", scope)
+        usage = scope.ledger.total(under=scope.scope)
         spent = {
             "trace": scope.trace,
-            "usage": scope.ledger.total(under=scope.scope),
+            "usage": usage,
             "model": ", ".join(sorted(scope.ledger.by(lambda line: line.model, under=scope.scope))),
         }
         if failure is not None or result is None:
             assert failure is not None
             scope.emit("inherit.failed", why=failure.message)
             return base.model_copy(update={**spent, "failure": failure})
+        scope.emit("inherit.done", tokens=usage.tokens, output=clipped(output, width=_TOLD))
         done = {"status": "completed", "output": output, "sources": result.sources}
         return base.model_copy(update={**spent, **done})
 

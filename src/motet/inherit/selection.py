@@ -32,7 +32,9 @@ def ranked_prefix(candidates: Sequence[Candidate]) -> tuple[int, ...]:
 
 
 def stagnates(candidates: Sequence[Candidate], *, margin: float) -> bool:
-    """Whether refining has not helped so far: no output is valid, or the best quality is within ``margin`` points of the first candidate's."""
+    """Whether refining was tried and has not helped: no output is valid, or the best quality is within ``margin`` points of the first candidate's."""
+    if len(candidates) < 2:
+        return False
     if not any(candidate.audit.valid for candidate in candidates):
         return True
     marks = [candidate.quality or 0 for candidate in candidates]

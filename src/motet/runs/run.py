@@ -362,14 +362,12 @@ class Run:
         journal = self._core.journal
         found = await find()
         reply = {"value": found.value}
+        # Not waited for: it asked nobody outside, and a sitting that dies before this is committed may decide anew.
         if found.usage is None:
-            # Nothing is taken over yet, and a sitting that dies before this is committed may decide anew.
             journal.post(place, "input", name, digest=asked, reply=reply)
             return found.value
         usage, money = _as_one(found.usage)
-        await journal.record(
-            place, "input", name, digest=asked, request=None, reply=reply, inherited=(found.model, usage, money)
-        )
+        journal.post(place, "input", name, digest=asked, reply=reply, inherited=(found.model, usage, money))
         self._core.ledger.add(Line(self.scope, name, found.model, "inherited"), usage, money=money)
         return found.value
 
