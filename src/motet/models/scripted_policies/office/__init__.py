@@ -9,14 +9,18 @@ For whoever steers such a team: ``trade.domains(question)``, ``trade.tools_for(q
 node, the edits that would help, and the remedy, the words that end it once they stand in the node's prompt.
 """
 
-from motet.models.scripted_policies.office.mistakes import shipped
+from motet.models.scripted_policies import control
+from functools import cache
+from importlib.resources import files
+
+from motet.canonical import digest
 from motet.models.scripted_policies.office.policy import policy, with_mistakes
 
 __all__ = ["policy", "version", "with_mistakes"]
 
-_RULES = "1"
 
-
+@cache
 def version() -> str:
-    """Changes whenever the policy may answer otherwise: with its rules, or its mistakes."""
-    return f"{_RULES}-{shipped().version}"
+    """A hash of this package's sources and of the table of mistakes: it changes whenever the policy may answer otherwise."""
+    names = {item.name: item for item in files(__package__).iterdir() if item.name.endswith((".py", ".yaml"))}
+    return digest({name: names[name].read_text(encoding="utf-8") for name in sorted(names)})[:16]

@@ -1,0 +1,292 @@
+"""What a meta-model or a judge is being asked, read from its messages: the task, roles and tools, the team, what it gave, what was said of it, the menu.
+
+Teams are read as outlines and as documents, menus by group and line by line, so that both views of the control plane can be answered.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+from motet.models.model import Request
+
+Said: TypeAlias = dict[str, Any]  # a reply as JSON
+Stage: TypeAlias = Literal["design", "select", "edit", "redesign", "judge"]
+Kind: TypeAlias = Literal[
+    "prompt",
+    "subtask",
+    "tools",
+    "add_node",
+    "remove_node",
+    "add_edge",
+    "remove_edge",
+    "reorder_inputs",
+    "insert_node",
+]
+
+# The words of each request; of several in one text the last counts, since what changes comes last.
+_META = "You design and improve a team of agents"
+_JUDGE = "You judge the work of a team of agents"
+_STAGES: Mapping[Stage, str] = {
+    "design": "Design the team for this task.",
+    "select": "Drop nodes only if the judge says",
+    "edit": "Choose the one change that helps most",
+    "redesign": "Changes to it no longer help. Design a different team",
+}
+_TASK = re.compile(
+    r"\A\s*Task: (.*?)(?=\n\s*\n(?:Given with the task:|The team|The best team so far:|Design the team|Choose the team)|\Z)",
+    re.DOTALL,
+)
+_TEAM = re.compile(r"^(?:The team|The team as it is|The best team so far):[ \t]*\n", re.MULTILINE)
+_HEAD = re.compile(r"^([\w-]+): (\w+), reads (.+?)(?:, tools (.+))?$")
+_ROLE = re.compile(r"^([a-z]\w*): (.+?) \((reads .*)\)$", re.MULTILINE)
+_PORT = re.compile(r"(\w+) from ([\w ]+?) \(([^()]*)\)")
+_TOOL = re.compile(r"^(\w+) \((reads|writes)\):", re.MULTILINE)
+_BLAME = re.compile(r"^to blame: '([^']+)': (.*)$", re.MULTILINE)
+_TRACE = re.compile(r"^  \w+\(\{.*?\}\) -> ", re.MULTILINE)
+_CUT = "… (cut here)"
+_LINE = re.compile(r"^(\d+)\. (.*)$")
+_GROUP = re.compile(r"^([a-z].*?)(?: \(write ([a-z, ]+)\))?: (\d+ .*)$")
+_KINDS: Sequence[tuple[Kind, re.Pattern[str]]] = (
+    ("prompt", re.compile(r"other prompt of (?P<node>\S+)")),
+    ("subtask", re.compile(r"other subtask of (?P<node>\S+)")),
+    ("tools", re.compile(r"other tools for (?P<node>\S+)")),
+    ("add_node", re.compile(r"add (?P<role>\S+) (?P<how>read by|beside|after) (?P<node>\S+)")),
+    ("remove_node", re.compile(r"remove node (?P<node>\S+)")),
+    ("add_edge", re.compile(r"let (?P<node>\S+) also read (?P<source>\S+)")),
+    ("remove_edge", re.compile(r"let (?P<node>\S+) no longer read (?P<source>\S+)")),
+    ("reorder_inputs", re.compile(r"inputs of (?P<node>\S+) in the order (?P<source>.+)")),
+    ("insert_node", re.compile(r"insert (?P<role>\S+) on (?P<source>\S+) > (?P<node>\S+)")),
+)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A node of a team."""
+
+    id: str
+    role: str
+    subtask: str
+    prompt: str
+    tools: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+
+    def told(self, remedy: str) -> bool:
+        """Whether the words of ``remedy`` stand in its texts."""
+        return remedy.lower() in f"{self.prompt}\n{self.subtask}".lower()
+
+
+@dataclass(frozen=True)
+class Role:
+    """A role as the meta-model is told of it: the ports with the roles that they take, and which tools (``no``, ``read`` or ``write``) it may hold."""
+
+    name: str
+    ports: Mapping[str, tuple[str, ...]]
+    tools: Literal["no", "read", "write"]
+
+    def may_read(self, role: str) -> bool:
+        """Whether it takes what a node of ``role`` gives."""
+        return any(role in roles for roles in self.ports.values())
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of the menu. ``node`` is the one that is changed, read from, or followed; ``source`` another one; ``how`` where a new node comes."""
+
+    number: int
+    kind: Kind
+    node: str
+    role: str = ""
+    source: str = ""
+    how: str = ""
+    fill: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Blame:
+    """What a critique says is wrong: whose it is (empty where somebody is missing), what, and what is to be done about it."""
+
+    node: str
+    problem: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request as meta-model or judge. ``stage`` is what is asked for."""
+
+    request: Request
+    stage: Stage
+
+    @cached_property
+    def system(self) -> str:
+        """The instructions."""
+        return self.request.messages[0].content
+
+    @cached_property
+    def text(self) -> str:
+        """What it is asked, without the repairs."""
+        return next(message.content for message in self.request.messages if message.role == "user")
+
+    @property
+    def repairs(self) -> int:
+        """How often the reply came back."""
+        return sum(message.role == "user" for message in self.request.messages) - 1
+
+    @cached_property
+    def question(self) -> str:
+        """The task."""
+        found = _TASK.search(self.text)
+        return (found[1] if found else self.text).strip()
+
+    @cached_property
+    def roles(self) -> dict[str, Role]:
+        """The roles that a team may have."""
+        part = self.system.partition("Roles:\n")[2].partition("\n\nTools:\n")[0]
+        found = {}
+        for name, _, facts in _ROLE.findall(part):
+            ports = {port: tuple(re.split(" or ", roles)) for port, roles, _ in _PORT.findall(facts)}
+            holds: Literal["no", "read", "write"] = (
+                "write" if "any tools" in facts else "read" if "tools that only read" in facts else "no"
+            )
+            found[name] = Role(name, ports, holds)
+        return found
+
+    @cached_property
+    def tools(self) -> dict[str, bool]:
+        """The tools there are, each with whether it writes."""
+        return {name: does == "writes" for name, does in _TOOL.findall(self.system.partition("\n\nTools:\n")[2])}
+
+    @cached_property
+    def team(self) -> dict[str, Member]:
+        """The team, by id, in the order in which it is shown."""
+        found = _TEAM.search(self.text)
+        return {member.id: member for member in read_team(self.text[found.end() :])} if found else {}
+
+    @cached_property
+    def said(self) -> str:
+        """What the judge said of it, and the audit."""
+        _, _, rest = self.text.partition("What the judge said of its work:\n")
+        ends = [place for words in _STAGES.values() if (place := rest.rfind(f"\n\n{words}")) >= 0]
+        return rest[: max(ends)] if ends else rest
+
+    @cached_property
+    def blamed(self) -> list[Blame]:
+        """What is said to be wrong, the worst first."""
+        found = [Blame(node, *_with_remedy(problem)) for node, problem in _BLAME.findall(self.said)]
+        missing = [Blame("", *_with_remedy(problem)) for problem in re.findall(r"^Missing: (.*)$", self.said, re.M)]
+        return [*missing, *found]
+
+    @cached_property
+    def removable(self) -> list[str]:
+        """The nodes that may be dropped."""
+        found = re.search(r"These can be dropped: (.*?)\. An empty list", self.text)
+        return found[1].split(", ") if found else []
+
+    @cached_property
+    def menu(self) -> list[Entry]:
+        """The edits to choose from."""
+        _, _, rest = self.text.rpartition(_STAGES["edit"])
+        return list(read_menu(rest))
+
+    @cached_property
+    def outputs(self) -> dict[str, str]:
+        """What each node gave; without those that gave nothing."""
+        body = self.text.rpartition("\n\nAudit: ")[0]
+        heads = [
+            (found.start(), found.end(), id_)
+            for id_ in self.team
+            if (found := re.search(rf"^\[{re.escape(id_)}\](?: \(.*\))?\n", body, re.MULTILINE))
+        ]
+        heads.sort()
+        ends = [start for start, _, _ in heads[1:]] + [len(body)]
+        texts = {id_: _without_trace(body[after:end]) for (_, after, id_), end in zip(heads, ends, strict=True)}
+        return {id_: text for id_, text in texts.items() if not text.startswith("(no output: ")}
+
+    def is_cut(self, text: str) -> bool:
+        """Whether an output is not shown to its end."""
+        return text.endswith(_CUT)
+
+    @cached_property
+    def audit(self) -> tuple[bool, tuple[str, ...]]:
+        """Whether the output is valid, and the problems that the audit names."""
+        words = self.text.rpartition("\n\nAudit: ")[2]
+        return "the output is valid" in words, tuple(re.findall(r"^- problem: (.*)$", words, re.MULTILINE))
+
+
+def read(request: Request) -> Asked | None:
+    """What is asked of a meta-model or judge; ``None`` for requests to anybody else."""
+    system = request.messages[0].content if request.messages[0].role == "system" else ""
+    if _JUDGE in system:
+        return Asked(request, "judge")
+    if _META not in system:
+        return None
+    asked = Asked(request, "design")
+    places = {stage: asked.text.rfind(words) for stage, words in _STAGES.items()}
+    return replace(asked, stage=max(places, key=lambda stage: places[stage]))
+
+
+def read_team(text: str) -> Iterator[Member]:
+    """The members of the team that ``text`` begins with: an outline, or a document as JSON."""
+    text = text.lstrip()
+    if text.startswith("{"):
+        document = json.JSONDecoder().raw_decode(text)[0]
+        yield from (_member(node) for node in document.get("nodes", ()))
+        return
+    lines = text.partition("\n\n")[0].splitlines()
+    for place, line in enumerate(lines):
+        head = _HEAD.match(line)
+        if head and place + 2 < len(lines) and lines[place + 1].startswith("  subtask: "):
+            yield Member(
+                id=head[1],
+                role=head[2],
+                subtask=json.loads(lines[place + 1].removeprefix("  subtask: ")),
+                prompt=json.loads(lines[place + 2].removeprefix("  prompt: ")),
+                tools=tuple(head[4].split(", ")) if head[4] else (),
+                inputs=() if head[3] == "nothing" else tuple(head[3].split(", ")),
+            )
+
+
+def read_menu(text: str) -> Iterator[Entry]:
+    """The entries of a menu, in either of its forms."""
+    for line in text.splitlines():
+        if one := _LINE.match(line):
+            words, _, _ = one[2].partition("; now: ")
+            words, _, fill = words.partition(" (write: ")
+            yield from _entry(int(one[1]), words, fill.rstrip(")"))
+        elif group := _GROUP.match(line):
+            for item in group[3].split(" | "):
+                number, _, label = item.partition(" ")
+                yield from _entry(int(number), f"{group[1]} {label}", group[2] or "")
+
+
+def _entry(number: int, words: str, fill: str) -> Iterator[Entry]:
+    for kind, pattern in _KINDS:
+        if found := pattern.fullmatch(words.strip()):
+            yield Entry(number, kind, fill=tuple(fill.split(", ")) if fill else (), **found.groupdict())
+            return
+
+
+def _member(node: Mapping[str, Any]) -> Member:
+    return Member(
+        id=str(node["id"]),
+        role=str(node["role"]),
+        subtask=str(node.get("subtask", "")),
+        prompt=str(node.get("prompt", "")),
+        tools=tuple(node.get("tools", ())),
+        inputs=tuple(node.get("inputs", ())),
+    )
+
+
+def _with_remedy(problem: str) -> tuple[str, str]:
+    what, _, remedy = problem.partition("; to do: ")
+    return what.strip(), remedy.strip().rstrip(".")
+
+
+def _without_trace(text: str) -> str:
+    found = _TRACE.search(text)
+    return (text[: found.start()] if found else text).strip()
