@@ -14,8 +14,14 @@ from motet.inherit.workflow import Text, Workflow
 from motet.value import Value
 from motet.worlds.world import Write
 
-# How a candidate came about: designed first, edited from the one before, or designed anew.
-Origin: TypeAlias = Literal["initial", "edit", "restart"]
+# How a candidate came about: designed first, edited from the one before, or designed anew. The other methods that try teams: mutated from one, crossed from two, changed
+# in one more round.
+Origin: TypeAlias = Literal["initial", "edit", "restart", "mutation", "crossover", "round"]
+
+# What can be tried in a round and fail, in the same words.
+Attempted: TypeAlias = Literal[
+    "design", "select", "edit", "restart", "parents", "adapt", "mutation", "crossover", "capabilities", "structure"
+]
 
 
 def _rounded(value: object) -> object:
@@ -58,7 +64,10 @@ class Verdict(Value):
 
 
 class Candidate(Value):
-    """A team that was tried. ``parent`` is the round whose team it came from, ``dropped`` and ``edits`` what was changed; ``plan`` is what its executor wrote."""
+    """A team that was tried. ``parent`` is the round whose team it came from, ``dropped`` and ``edits`` what was changed; ``plan`` is what its executor wrote.
+
+    ``note`` says what its round had to do without.
+    """
 
     index: int
     origin: Origin
@@ -69,6 +78,7 @@ class Candidate(Value):
     edits: tuple[Edit, ...] = ()
     verdict: Verdict | None = None
     plan: tuple[Write, ...] = ()
+    note: Text = ""
 
     @property
     def workflow(self) -> Workflow:
@@ -93,5 +103,5 @@ class Spent(Value):
     """A round that gave no candidate: what was tried in it, and why it failed."""
 
     index: int
-    trying: Literal["design", "select", "edit", "restart"]
+    trying: Attempted
     why: str

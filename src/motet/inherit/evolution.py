@@ -15,7 +15,7 @@ from motet.inherit.candidate import Candidate, Spent
 from motet.inherit.edits import Edit, apply, drop
 from motet.inherit.history import History, history, round_name
 from motet.inherit.meta import MetaModel
-from motet.inherit.selection import choose, rounds_without_gain, stagnates
+from motet.inherit.selection import choose, ranked_prefix, rounds_without_gain, stagnates
 from motet.inherit.trial import Proposal, Trials, result_of
 from motet.inherit.workflow import Workflow
 from motet.runs.run import Run
@@ -144,7 +144,9 @@ async def conclude(
     Raises Cancelled where its writes are not approved.
     """
     chosen = choice(candidates)
-    told = history(candidates, spent, ledger=run.ledger, scope=run.scope).model_copy(update={"chosen": chosen.index})
+    told = history(candidates, spent, ledger=run.ledger, scope=run.scope).model_copy(
+        update={"chosen": chosen.index, "ranked": ranked_prefix(candidates, choice=choice)}
+    )
     run.emit("inherit.chosen", round=chosen.index, quality=chosen.quality, writes=len(chosen.plan))
     result = result_of(chosen)
     failure = await trials.settle(chosen)
@@ -163,9 +165,11 @@ def read_history(result: Result) -> History | None:
     return History.model_validate(told) if isinstance(told, dict) else None
 
 
-def keep_best(candidates: list[Candidate], *, run: Run) -> None:
+def keep_best(
+    candidates: list[Candidate], *, run: Run, choice: Callable[[list[Candidate]], Candidate] = choose
+) -> None:
     """Keep the best output so far, for runs that are stopped."""
-    best = result_of(choose(candidates))
+    best = result_of(choice(candidates))
     if best.answer is not None:
         run.keep(best.answer, sources=best.sources)
 

@@ -30,7 +30,7 @@ class NodeRow(Value):
 
 
 class Round(Value):
-    """A round. Without an ``origin`` it was spent: ``why`` says on what. ``live`` and ``inherited`` are worker tokens, ``meta`` and ``judge`` control tokens.
+    """A round. Without an ``origin`` it was spent: ``why`` says on what, else what the round had to do without. ``live`` and ``inherited`` are worker tokens, ``meta`` and ``judge`` control tokens.
 
     ``affected`` is the share of nodes that the change could reach. ``change`` is the difference to the parent, in words.
     """
@@ -102,6 +102,7 @@ def _round(candidate: Candidate, by_index: dict[int, Candidate], *, ledger: Ledg
     return Round(
         index=candidate.index,
         origin=candidate.origin,
+        why=candidate.note,
         parent=candidate.parent,
         dropped=candidate.dropped,
         edits=tuple(edit.kind for edit in candidate.edits),

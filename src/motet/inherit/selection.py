@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from motet.inherit.candidate import Candidate
 
@@ -26,9 +26,11 @@ def choose(candidates: Sequence[Candidate]) -> Candidate:
     return min(candidates, key=rank)
 
 
-def ranked_prefix(candidates: Sequence[Candidate]) -> tuple[int, ...]:
+def ranked_prefix(
+    candidates: Sequence[Candidate], *, choice: Callable[[list[Candidate]], Candidate] = choose
+) -> tuple[int, ...]:
     """For each candidate, which one would be chosen if the evolution ended with it."""
-    return tuple(choose(candidates[: position + 1]).index for position in range(len(candidates)))
+    return tuple(choice(list(candidates[: position + 1])).index for position in range(len(candidates)))
 
 
 def stagnates(candidates: Sequence[Candidate], *, margin: float) -> bool:
