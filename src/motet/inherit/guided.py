@@ -48,8 +48,10 @@ def edit_type(choices: Sequence[Choice], workflow: Workflow, roles: RoleSet, too
     for number, ((fill, holdable), numbers) in enumerate(groups.items(), 1):
         parts: dict[str, Any] = {"choice": (_one_of(numbers), ...)}
         for field in fill:
-            held = _list(_one_of(holdable) if holdable else str, most=4)
-            parts[field] = (held if field == "tools" else _SomeText, ...)
+            if field != "tools":
+                parts[field] = (_SomeText, ...)
+            elif holdable:
+                parts[field] = (_list(_one_of(holdable), most=4), ...)
         options.append(create_model(f"Edit{number}", __base__=Answer, **parts))
     return create_model("EditChoice", __base__=Answer, edit=(_either(options), ...))
 
