@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
@@ -48,6 +48,7 @@ def written(schema: Any, rng: random.Random, root: Any = None) -> Any:
 
 
 @pytest.mark.parametrize("name", ROLE_SETS)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10_000))
 def test_every_team_that_can_be_written_is_valid(name: str, seed: int) -> None:
     """Any reply that fits the schema of designs is a valid workflow."""
@@ -59,6 +60,7 @@ def test_every_team_that_can_be_written_is_valid(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", ROLE_SETS)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10_000))
 def test_every_edit_that_can_be_written_is_on_the_menu_with_the_texts_it_needs(name: str, seed: int) -> None:
     """Any reply that fits the schema of edits chooses one; it is valid but for tools that stay as they were, and texts of blanks."""
@@ -82,7 +84,8 @@ def test_a_model_that_writes_anything_the_schemas_allow_completes_with_valid_tea
 
     def anything(request: Request) -> JsonValue:
         assert request.reply_schema is not None
-        return written(request.reply_schema, rng)
+        found: JsonValue = written(request.reply_schema, rng)
+        return found
 
     studio = Studio(store, meta=[anything], judge=[anything], replies="guided", candidates=5)
     result = studio.solve()
