@@ -7,6 +7,7 @@ counts as missing and is told; the next ``put`` replaces it.
 from __future__ import annotations
 
 import time
+from concurrent.futures import Future
 from typing import Literal, NamedTuple
 
 import sqlalchemy as sa
@@ -103,8 +104,16 @@ class Records:
 
     async def put(self, record: NodeRecord) -> bool:
         """Store ``record`` in the place of any other under its key; returns whether it was, which only reusable ones are."""
-        if not record.reusable:
+        if (stored := self.post(record)) is None:
             return False
+        await self.store.flush()
+        stored.result()
+        return True
+
+    def post(self, record: NodeRecord) -> Future[None] | None:
+        """``put`` with the store's next commit; the future is done by then. ``None`` for a record that is not reusable."""
+        if not record.reusable:
+            return None
         key = record.determinants.key
         content = _exactly(record)
         name, blob = digest_bytes(content), pack(content)
@@ -115,8 +124,7 @@ class Records:
             connection.exec_driver_sql(_for(connection, _PUT_BLOB), (name, *blob, now))
             connection.exec_driver_sql(_for(connection, _PUT), (self.namespace, key, name, record.run_id, now))
 
-        await self.store.write(then=replace)
-        return True
+        return self.store.post_later(then=replace)
 
 
 # Past SQLAlchemy's compiler, which would take several times as long as the database. Each is one statement, since another process may

@@ -256,26 +256,30 @@ class Journal:
         reply: Json | None,
         state: Literal["done", "sent"] = "done",
         seconds: float = 0.0,
-        inherited: tuple[str, Usage, float | None] | None = None,
     ) -> None:
-        """Commit an answer that is no model's: a tool's observation, an input, or a write that is about to be sent.
-
-        ``inherited`` says of a result from a record what it cost, with model and money.
-        """
+        """Commit an answer that is no model's: a tool's observation, an input, or a write that is about to be sent."""
         row, blobs = self._answer(place, kind, name, digest=digest, request=request, reply=reply, state=state)
         row["seconds"] = seconds
-        if inherited is not None:
-            model, usage, money = inherited
-            row.update(origin="inherited", model=model, money=money, **usage.model_dump())
         await self.store.write([Row(calls, row)], blobs=blobs, fence=self.fence)
 
-    def post(self, place: Place, kind: Kind, name: str, *, digest: str, reply: Json) -> None:
-        """Record an answer that may be used before it is committed: one that is found again, or may turn out otherwise, after a kill.
+    def post(
+        self,
+        place: Place,
+        kind: Kind,
+        name: str,
+        *,
+        digest: str,
+        reply: Json,
+        inherited: tuple[str, Usage, float | None] | None = None,
+    ) -> None:
+        """Record an answer that may be used before it is committed: one that costs nothing to get again, and may then be another.
 
-        The store commits in order, so no answer that rests on it is committed before it.
+        The store commits in order, so nothing that rests on it is committed before it.
         """
-        row, blobs = self._answer(place, kind, name, digest=digest, request=None, reply=reply, state="done")
-        self.store.post([Row(calls, row)], blobs=blobs, fence=self.fence)
+        row, blobs = self._answer(
+            place, kind, name, digest=digest, request=None, reply=reply, state="done", inherited=inherited
+        )
+        self.store.post_later([Row(calls, row)], blobs=blobs, fence=self.fence)
 
     def _answer(
         self,
@@ -287,8 +291,9 @@ class Journal:
         request: Json,
         reply: Json | None,
         state: Literal["done", "sent"],
+        inherited: tuple[str, Usage, float | None] | None = None,
     ) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """The row of an answer that is no model's, with its blobs."""
+        """The row of an answer that is no model's, with its blobs. ``inherited`` says of a result from a record what it cost, with model and money."""
         self._go_on(place)
         blobs: dict[str, bytes] = {}
         names: list[str | None] = []
@@ -304,6 +309,9 @@ class Journal:
             "request": names[0],
             "reply": names[1],
         }
+        if inherited is not None:
+            model, usage, money = inherited
+            row.update(origin="inherited", model=model, money=money, **usage.model_dump())
         return row, blobs
 
     async def confirm(self, place: Place, reply: Json, *, seconds: float) -> None:

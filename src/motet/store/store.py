@@ -127,6 +127,22 @@ class Store:
         with suppress(StoreError):
             self._writer.put(Write(rows, blobs, None, fence, Future()))
 
+    def post_later(
+        self,
+        rows: Sequence[Row] = (),
+        *,
+        blobs: Mapping[str, bytes] | None = None,
+        then: Callable[[sa.Connection], T] | None = None,
+        fence: Fence | None = None,
+    ) -> Future[T | None]:
+        """``write`` with the next commit, or by itself after a moment; the future is done by then, in another thread. Raises StoreError once the store is closed.
+
+        A write that is put after it is never committed before it.
+        """
+        future: Future[T | None] = Future()
+        self._writer.put_later(Write(rows, blobs or {}, then, fence, future))
+        return future
+
     def append(self, row: Row, *, fence: Fence | None = None) -> None:
         """Insert ``row`` with the next commit, or by itself after a moment. Dropped if the run has another owner by then.
 

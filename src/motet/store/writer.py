@@ -1,7 +1,7 @@
 """The writer: one thread that commits everybody's writes in groups.
 
 It takes whatever is waiting, does it in one transaction, commits, and only then wakes the callers. So an awaited write costs one commit
-shared with everyone who was waiting. Lazy rows ride on the next commit, or leave by themselves after a moment; what was appended before a
+shared with everyone who was waiting. Lazy rows and writes that are put later ride on the next commit, or leave by themselves after a moment; what was there before a
 write was put is committed with that write or before it.
 
 If a group fails, its writes are tried again one by one, and its lazy rows after them, so that only the one at fault fails.
@@ -71,6 +71,7 @@ class Writer:
         self._connection: sa.Connection | None = None
         self._queue: queue.SimpleQueue[Write[Any] | None] = queue.SimpleQueue()
         self._lazy: deque[tuple[Row, Fence | None]] = deque()
+        self._later: deque[Write[Any]] = deque()
         self._known_blobs: set[str] = set()
         self._closed = False
         # Held while a write is put, so that none can slip in behind the end mark and wait for ever.
@@ -84,6 +85,13 @@ class Writer:
             if self._closed:
                 raise StoreError(f"the store {self._name} is closed")
             self._queue.put(write)
+
+    def put_later(self, write: Write[Any]) -> None:
+        """Have ``write`` ride on the next commit, before what is put after it. Raises StoreError once the store is closed."""
+        with self._door:
+            if self._closed:
+                raise StoreError(f"the store {self._name} is closed")
+            self._later.append(write)
 
     def append(self, row: Row, fence: Fence | None) -> None:
         """Insert ``row`` lazily."""
@@ -114,6 +122,7 @@ class Writer:
                     item = self._queue.get_nowait()
                 stopping = item is None
             lazy = [self._lazy.popleft() for _ in range(len(self._lazy))]
+            group[:0] = [self._later.popleft() for _ in range(len(self._later))]
             if group or lazy:
                 _deliver(self._commit(group, lazy))
         self._drop_connection()
