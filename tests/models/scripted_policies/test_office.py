@@ -8,13 +8,14 @@ from collections.abc import Sequence
 import pytest
 
 from motet.agent.dialect import NativeTools
-from motet.inherit import Node
+from motet.inherit import Node, Workflow
 from motet.inherit.roles import Given
 from motet.models.model import Message, Request, ToolCall
 from motet.models.scripted_policies.office import trade, with_mistakes
 from motet.models.scripted_policies.office.asked import understand
 from motet.models.scripted_policies.office.mistakes import faultless
 from motet.models.scripted_policies.office.policy import LOST, policy
+from motet.models.scripted_policies.office.records import read_sections
 from motet.models.scripted_policies.office.seat import Seat
 from motet.prompts import load_prompts
 from motet.store.store import Store
@@ -295,8 +296,32 @@ def test_a_worker_of_another_domain_finds_nothing(store: Store, home: object) ->
     outputs = {id_: (workflow.by_id[id_].role, outcome.output or "") for id_, outcome in execution.outcomes.items()}
     assert "Not in the findings: the address of ann." in outputs["plan"][1]
     (fault,) = trade.faults(question, outputs)
-    assert (fault.kind, fault.domain, fault.edits) == ("missing_domain", "company_directory", ("add_worker",))
+    assert (fault.kind, fault.domain, fault.edits) == ("missing_domain", "company_directory", ("add_worker", "tools"))
     assert writes_of(world) != TASKS["forward"][2]
+
+
+@pytest.mark.parametrize(
+    ("subtask", "domains"),
+    [
+        ("Find bo's e-mails about Lunch.", {"email"}),
+        ("Ask the directory for ann.", {"company_directory"}),
+        ("Look up the people that the task names and their addresses.", {"company_directory"}),
+        ("Look up the events, tasks, customers, e-mails or figures that the task names.", {"email"}),
+        ("Look up what the task needs.", {"email", "company_directory"}),
+    ],
+    ids=["e-mails", "directory", "people", "records", "anything"],
+)
+def test_a_subtask_decides_among_the_tools(subtask: str, domains: set[str], store: Store, home: object) -> None:
+    """A worker with tools of several domains looks up what its subtask names, and all that the task needs where it names none."""
+    query, day, _ = TASKS["forward"]
+    question = asked(query, day=day)
+    plain = crew(question, without=["company_directory"])
+    tools = ("email_search_emails", "company_directory_find_email_address")
+    worker = plain.by_id["email"].model_copy(update={"subtask": subtask, "tools": tools})
+    workflow = Workflow(nodes=tuple(worker if node.id == "email" else node for node in plain.nodes))
+    execution = work(store, workflow, question, small_office("2026"), NEVER)
+    report = execution.outcomes["email"].output or ""
+    assert {section.find.domain for section in read_sections(report)} == domains
 
 
 def test_domains_and_tools_follow_from_the_task() -> None:

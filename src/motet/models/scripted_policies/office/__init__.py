@@ -9,11 +9,11 @@ For whoever steers such a team: ``trade.domains(question)``, ``trade.tools_for(q
 node, the edits that would help, and the remedy, the words that end it once they stand in the node's prompt.
 """
 
-from motet.models.scripted_policies import control
 from functools import cache
 from importlib.resources import files
 
 from motet.canonical import digest
+from motet.models.scripted_policies import control
 from motet.models.scripted_policies.office.policy import policy, with_mistakes
 
 __all__ = ["policy", "version", "with_mistakes"]
@@ -21,6 +21,7 @@ __all__ = ["policy", "version", "with_mistakes"]
 
 @cache
 def version() -> str:
-    """A hash of this package's sources and of the table of mistakes: it changes whenever the policy may answer otherwise."""
+    """Changes whenever the policy may answer otherwise: a hash of this package's sources and table of mistakes, and the control half's version."""
     names = {item.name: item for item in files(__package__).iterdir() if item.name.endswith((".py", ".yaml"))}
-    return digest({name: names[name].read_text(encoding="utf-8") for name in sorted(names)})[:16]
+    sources = digest({name: names[name].read_text(encoding="utf-8") for name in sorted(names)})
+    return f"{sources[:16]}-{control.version()}"

@@ -10,7 +10,6 @@ from importlib.resources import files
 import yaml
 from pydantic import Field
 
-from motet.canonical import digest
 from motet.models.scripted_policies.chance import chance
 from motet.value import Value
 
@@ -33,11 +32,6 @@ class Table(Value):
 
     seed: int
     mistakes: dict[str, Mistake]
-
-    @property
-    def version(self) -> str:
-        """A hash of all that is in it."""
-        return digest(self.model_dump(mode="json"))[:16]
 
 
 @cache

@@ -195,8 +195,9 @@ def _telling(series: Mapping[str, float]) -> str:
         return "no figures"
     days = sorted(series)
     least, most = min(days, key=series.__getitem__), max(days, key=series.__getitem__)
-    ends = "; ".join(f"{day} {series[day]:g}" for day in dict.fromkeys((days[0], days[-1])))
-    return f"{ends}; least {series[least]:g} on {least}; most {series[most]:g} on {most}; {len(days)} days"
+    count = f"{len(days)} day{'s' if len(days) > 1 else ''}"
+    ends = "; ".join(f"{day} {series[day]:.10g}" for day in dict.fromkeys((days[0], days[-1])))
+    return f"{ends}; least {series[least]:.10g} on {least}; most {series[most]:.10g} on {most}; {count}"
 
 
 def _value(text: str) -> Any:

@@ -38,10 +38,10 @@ REVIEW = "Check of the work:"  # how a critic begins
 _DOMAIN_WORDS = {
     "calendar": r"calendar|event|meeting",
     "email": r"\be-?mails?\b|inbox|mailbox",
-    "analytics": r"analytics|visit|engaged|session|metric|website",
-    "project_management": r"project|board|backlog",
+    "analytics": r"analytics|visit|engaged|session|metric|figure|website",
+    "project_management": r"project|board|backlog|\btasks\b",
     "customer_relationship_manager": r"customer|crm|client",
-    "company_directory": r"director(?:y|ies)|\baddress",
+    "company_directory": r"director(?:y|ies)|\baddress|\bpeople\b",
 }
 
 

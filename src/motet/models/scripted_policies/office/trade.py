@@ -92,12 +92,14 @@ def _in_reports(ask: Ask, reports: Mapping[str, Sequence[Section]], table: Table
         if find.domain not in looked:
             remedy = f"look up in the {find.domain.replace('_', ' ')} what the task needs"
             problem = f"nobody looked anything up in the {find.domain.replace('_', ' ')}"
-            found.append(Fault("", "missing_domain", problem, remedy, ("add_worker",), find.domain, (reader(find),)))
+            found.append(
+                Fault("", "missing_domain", problem, remedy, ("add_worker", "tools"), find.domain, (reader(find),))
+            )
     for node, own in reports.items():
         for section in own:
-            wanted = next((find for find in ask.finds if find.domain == section.find.domain), None)
-            if wanted is not None:
-                found += [_fault(table, node, kind, problem) for kind, problem in _in_section(ask, wanted, section)]
+            # Where a domain is asked for more than once, the section answers what it fits best.
+            wrongs = [list(_in_section(ask, find, section)) for find in ask.finds if find.domain == section.find.domain]
+            found += [_fault(table, node, kind, problem) for kind, problem in min(wrongs, key=len, default=[])]
     return found
 
 
