@@ -55,9 +55,7 @@ class Seat:
     @cached_property
     def question(self) -> str:
         """The question itself, the same text for every node that works on it."""
-        text = _LABEL.sub("", self.asked, count=1).strip()
-        sentence = re.match(r"[^\n]*?\?", text)
-        return sentence[0] if sentence else text.partition("\n")[0]
+        return question_of(self.asked)
 
     @cached_property
     def subtask(self) -> str:
@@ -79,7 +77,7 @@ class Seat:
     def steps(self) -> int | None:
         """How many steps a plan has that it was given."""
         plans = [text for port, text in self.inputs if port == "plan"]
-        return len(_STEP.findall(plans[0])) if plans else None
+        return steps_in(plans[0]) if plans else None
 
     @cached_property
     def evidence(self) -> list[Fact]:
@@ -123,6 +121,18 @@ class Seat:
         if self.request.tool_choice == "none" and self.request.reply_schema is None:
             return None
         return next((name for name in self.tools if name.endswith("search")), None)
+
+
+def question_of(text: str) -> str:
+    """The question that ``text`` begins with: a task says more about the form of the answer."""
+    text = _LABEL.sub("", text, count=1).strip()
+    sentence = re.match(r"[^\n]*?\?", text)
+    return sentence[0] if sentence else text.partition("\n")[0]
+
+
+def steps_in(plan: str) -> int:
+    """How many steps a plan has."""
+    return len(_STEP.findall(plan))
 
 
 def _query_of(text: str) -> str:

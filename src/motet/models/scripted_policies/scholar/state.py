@@ -41,9 +41,12 @@ def findings(reader: Reader, pages: Pages) -> Findings:
     if asked.compares:
         told = [reader.fact(asked.target, title, pages) for title in subjects]
         facts = tuple(fact for fact in told if fact is not None)
-        named = [part for _, name in names_in(reader.question) for part in _parts(name, subjects)]
-        known = [base(fact.title) for fact in facts]
-        return Findings(asked, facts, tuple(name for name in named if name not in known))
+        unread = [base(title) for title, fact in zip(subjects, told, strict=True) if fact is None]
+        rest = reader.question
+        for title in subjects:
+            rest = rest.replace(base(title), "…")
+        others = [part for _, name in names_in(rest) for part in name.split(" and ")]
+        return Findings(asked, facts, (*unread, *others))
     first = next((fact for title in subjects if (fact := reader.fact(asked.link, title, pages))), None)
     if first is None:
         return Findings(asked, (), ())
@@ -107,8 +110,3 @@ def _some_value(fact: Fact) -> str:
 
 def _number(text: str) -> float:
     return float(text.replace(",", ""))
-
-
-def _parts(name: str, subjects: Sequence[str]) -> list[str]:
-    """A run of capitals may be two names with ``and`` between."""
-    return [name] if any(base(title) == name for title in subjects) else name.split(" and ")
