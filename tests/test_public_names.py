@@ -17,6 +17,10 @@ from motet import errors
 PROMISED = [
     "Budget",
     "Configured",
+    "EvoAgent",
+    "EvoMAS",
+    "Inherit",
+    "InheritInitial",
     "InputError",
     "Message",
     "Model",
@@ -33,6 +37,7 @@ PROMISED = [
     "Source",
     "Store",
     "System",
+    "TacoMAS",
     "Task",
     "Tool",
     "__version__",

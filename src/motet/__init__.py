@@ -13,8 +13,13 @@ if TYPE_CHECKING:
     from motet.api import resume as resume
     from motet.api import run as run
     from motet.api import solve as solve
+    from motet.baselines.evoagent import EvoAgent as EvoAgent
+    from motet.baselines.evomas import EvoMAS as EvoMAS
+    from motet.baselines.inherit_initial import InheritInitial as InheritInitial
+    from motet.baselines.tacomas import TacoMAS as TacoMAS
     from motet.errors import InputError as InputError
     from motet.errors import MotetError as MotetError
+    from motet.inherit.system import Inherit as Inherit
     from motet.models.model import Message as Message
     from motet.models.model import Model as Model
     from motet.models.model import ModelInfo as ModelInfo
@@ -37,6 +42,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "React": "motet.agent.react",
+    "Inherit": "motet.inherit.system",
+    "InheritInitial": "motet.baselines.inherit_initial",
+    "EvoAgent": "motet.baselines.evoagent",
+    "EvoMAS": "motet.baselines.evomas",
+    "TacoMAS": "motet.baselines.tacomas",
     "InputError": "motet.errors",
     "MotetError": "motet.errors",
     "Message": "motet.models.model",

@@ -16,6 +16,10 @@ SYSTEMS = {
     "react": "motet.agent.react:React",
     "noop": "motet.baselines.noop:Noop",
     "inherit": "motet.inherit.system:Inherit",
+    "inherit-initial": "motet.baselines.inherit_initial:InheritInitial",
+    "evoagent": "motet.baselines.evoagent:EvoAgent",
+    "evomas": "motet.baselines.evomas:EvoMAS",
+    "tacomas": "motet.baselines.tacomas:TacoMAS",
 }
 
 
