@@ -18,6 +18,7 @@ from motet.errors import Damaged, InputError
 from motet.inherit.keys import Determinants
 from motet.runs.run import ToolUse
 from motet.store.blobs import pack, unpacked
+from motet.store.rows import run_quickly
 from motet.store.store import Store
 from motet.task import Source
 from motet.usage import Totals
@@ -81,7 +82,7 @@ class Records:
         """The record under ``key``."""
 
         def read(connection: sa.Connection) -> bytes | str | None:
-            row = connection.exec_driver_sql(_for(connection, _GET), (self.namespace, key)).first()
+            row = run_quickly(connection, _for(connection, _GET), (self.namespace, key)).fetchone()
             if row is None:
                 return None
             name, codec, data = row
@@ -121,8 +122,8 @@ class Records:
         def replace(connection: sa.Connection) -> None:
             # Not with the rows of the write, which leave a blob that is there as it is: one of this very content may be damaged.
             now = time.time()
-            connection.exec_driver_sql(_for(connection, _PUT_BLOB), (name, *blob, now))
-            connection.exec_driver_sql(_for(connection, _PUT), (self.namespace, key, name, record.run_id, now))
+            run_quickly(connection, _for(connection, _PUT_BLOB), (name, *blob, now))
+            run_quickly(connection, _for(connection, _PUT), (self.namespace, key, name, record.run_id, now))
 
         return self.store.post_later(then=replace)
 

@@ -46,14 +46,15 @@ class Ledger:
 
     def total(self, origin: Origin | None = None, *, under: str = "") -> Totals:
         """The sum of the lines of ``origin`` (``None``: all) whose scope is ``under`` or below it."""
-        return sum((totals for line, totals in self._pick(origin, under)), Totals())
+        return _sum([totals for _, totals in self._pick(origin, under)])
 
     def by(self, key: Callable[[Line], str], origin: Origin | None = None, *, under: str = "") -> dict[str, Totals]:
         """Sums grouped by ``key``, for example ``lambda line: line.role``; the largest first."""
-        groups: defaultdict[str, Totals] = defaultdict(Totals)
+        groups: defaultdict[str, list[Totals]] = defaultdict(list)
         for line, totals in self._pick(origin, under):
-            groups[key(line)] += totals
-        return dict(sorted(groups.items(), key=lambda item: (-item[1].tokens, item[0])))
+            groups[key(line)].append(totals)
+        sums = {name: _sum(parts) for name, parts in groups.items()}
+        return dict(sorted(sums.items(), key=lambda item: (-item[1].tokens, item[0])))
 
     def _set(self, line: Line, totals: Totals) -> None:
         if line not in self._lines:
@@ -65,6 +66,10 @@ class Ledger:
         return [
             (line, self._lines[line]) for line in self._under.get(under, ()) if origin is None or line.origin == origin
         ]
+
+
+def _sum(parts: list[Totals]) -> Totals:
+    return parts[0] if len(parts) == 1 else sum(parts, Totals())
 
 
 def is_under(scope: str, prefix: str) -> bool:

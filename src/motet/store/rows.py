@@ -18,7 +18,7 @@ from motet.errors import StoreError
 from motet.store import schema
 from motet.store.blobs import Packed
 
-_CHUNKS = (64, 8, 1)  # rows in one statement; few sizes, so that the driver's statement cache holds them all
+_CHUNKS = (64, 8, 2, 1)  # rows in one statement; few sizes, so that the driver's statement cache holds them all
 
 
 class Row(NamedTuple):
@@ -77,9 +77,16 @@ def _insert(
         count = next(size for size in _CHUNKS if size <= len(rows) - start)
         statement = f"INSERT INTO {table} ({names}) VALUES {', '.join([one] * count)}{end}"  # noqa: S608 - names from the schema
         flat = tuple(value for row in rows[start : start + count] for value in row)
-        new += connection.exec_driver_sql(statement, flat).rowcount
+        new += run_quickly(connection, statement, flat).rowcount
         start += count
     return new
+
+
+def run_quickly(connection: sa.Connection, statement: str, values: Sequence[Any]) -> Any:
+    """Run a driver's ``statement`` and return the cursor. On SQLite past SQLAlchemy, which takes three times as long as a small statement itself; errors are the driver's."""
+    if connection.dialect.name != "sqlite":
+        return connection.exec_driver_sql(statement, tuple(values))
+    return connection.connection.cursor().execute(statement, values)
 
 
 def _flat(row: Row) -> list[Any]:

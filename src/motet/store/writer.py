@@ -26,7 +26,7 @@ import sqlalchemy as sa
 from motet.errors import LeaseLost, StoreError
 from motet.store.blobs import Packed, pack
 from motet.store.engines import reason
-from motet.store.rows import Row, insert_blobs, insert_rows
+from motet.store.rows import Row, insert_blobs, insert_rows, run_quickly
 
 T = TypeVar("T")
 _LAZY_SECONDS = 0.1
@@ -259,6 +259,7 @@ def _lost(connection: sa.Connection, fences: Iterable[Fence | None]) -> set[Fenc
     # On SQLite the transaction keeps other writers out; on PostgreSQL the row must not change until the commit.
     query = f"SELECT fence FROM runs WHERE id = {'%s FOR SHARE' if postgresql else '?'}"  # noqa: S608 - two constants
     for fence in sorted({fence for fence in fences if fence is not None}):
-        if connection.exec_driver_sql(query, (fence.run_id,)).scalar() != fence.number:
+        row = run_quickly(connection, query, (fence.run_id,)).fetchone()
+        if row is None or row[0] != fence.number:
             lost.add(fence)
     return lost
