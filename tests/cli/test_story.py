@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,6 +41,27 @@ KEYS = st.sampled_from(
         "wait",
         "attempt",
         "message",
+        "round",
+        "origin",
+        "dropped",
+        "edits",
+        "change",
+        "nodes",
+        "why",
+        "changed",
+        "key",
+        "tokens",
+        "output",
+        "damage",
+        "valid",
+        "problems",
+        "writes",
+        "quality",
+        "coverage",
+        "grounding",
+        "critique",
+        "blamed",
+        "trying",
     ]
 )
 
@@ -56,7 +78,7 @@ def test_every_kind_of_event_has_words() -> None:
     """Each kind of event that the package emits has a sentence of its own."""
     source = Path(motet.__file__).parent
     emitted = set()
-    for path in (*source.glob("runs/*.py"), *source.glob("agent/*.py")):
+    for path in (*source.glob("runs/*.py"), *source.glob("agent/*.py"), *source.glob("inherit/*.py")):
         emitted |= set(re.findall(r'emit\(\s*"([a-z]+\.[a-z]+)"', path.read_text(encoding="utf-8")))
     assert emitted
     assert emitted - set(story._TELL) == set()
@@ -71,3 +93,36 @@ def test_unknown_usage_is_called_unknown() -> None:
 def test_an_unknown_kind_is_shown_by_its_parts() -> None:
     """An event that the command does not know is shown with what it carries."""
     assert story.sentence("hub.wrote", {"note": 3}) == "hub.wrote note=3"
+
+
+ROUND = {"round": 2, "origin": "edit", "dropped": ["doubt"], "edits": ["prompt"], "change": "one\ntwo", "nodes": []}
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "said"),
+    [
+        ("inherit.round", ROUND, "round 2, edit drop + prompt: one (and 1 more)"),
+        (
+            "inherit.round",
+            {**ROUND, "origin": "initial", "dropped": [], "edits": [], "change": "", "nodes": [{"id": "find"}, {"id": "tell"}]},
+            "round 2, initial: a team of find, tell",
+        ),
+        (
+            "inherit.ran",
+            {"key": "4f", "why": "what determines it changed", "changed": ["node.prompt: 1 → 2", "upstream: x"]},
+            "runs: what determines it changed: node.prompt, upstream",
+        ),
+        ("inherit.reused", {"key": "4f", "why": "the last candidate has it", "changed": []}, "reused: the last candidate has it"),
+        (
+            "inherit.judged",
+            {"quality": 1, "coverage": 2, "grounding": 3, "critique": "Thin.", "blamed": ["find"]},
+            "the judge: quality 1, coverage 2, grounding 3; to blame: find: Thin.",
+        ),
+        ("inherit.chosen", {"round": 0, "quality": None, "writes": 2}, "chose the team of round 0 (no mark, 2 writes to carry out)"),
+        ("inherit.spent", {"round": 3, "trying": "edit", "why": "no"}, "round 3 gave no team (edit): no"),
+    ],
+    ids=range(7),
+)  # fmt: skip
+def test_an_evolution_is_told_in_plain_words(kind: str, payload: dict[str, object], said: str) -> None:
+    """What happens to teams and their nodes is a sentence without keys and hashes."""
+    assert story.sentence(kind, payload) == said

@@ -93,7 +93,7 @@ CHANGES: Mapping[str, tuple[dict[str, Any], str]] = {
     "input node": ({"inputs": [Given("work", "bob", "text"), Given("work", "cy", "words")]}, "upstream.1.node"),
     "input port": ({"inputs": [Given("plan", "bo", "text"), Given("work", "cy", "words")]}, "upstream.1.port"),
     "input order": ({"inputs": [Given("work", "cy", "words"), Given("work", "bo", "text")]}, "upstream.1.node"),
-    "an input less": ({"inputs": [Given("work", "bo", "text")]}, "upstream"),
+    "an input less": ({"inputs": [Given("work", "bo", "text")]}, "upstream.cy"),
     "replica": ({"replica": 1}, "replica"),
     "no replica": ({"replica": None}, "replica"),
 }

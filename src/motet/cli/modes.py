@@ -14,6 +14,15 @@ class Mode(StrEnum):
     none = "none"
 
 
+class Format(StrEnum):
+    """How a team is written: as a document, or as a picture."""
+
+    yaml = "yaml"
+    json = "json"
+    mermaid = "mermaid"
+    dot = "dot"
+
+
 class Assume(StrEnum):
     """What became of a write that was sent and never confirmed."""
 

@@ -7,6 +7,7 @@ terminal that went away) ends the progress and nothing else.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -91,12 +92,18 @@ def open_progress(mode: Mode, *, title: str = "") -> Progress:
     return Progress(Lines(as_json=mode is Mode.json))
 
 
+# Of a team's nodes, its meta-model and its judge, what came of their work is told, and not each step of it.
+_STEPS = frozenset({"model.replied", "tool.called", "tool.replied", "agent.step", "agent.nudge", "answer.kept"})
+_AT_WORK = re.compile(r"/round-\d+/")
+
+
 class Lines:
-    """One line for each event: when (seconds since the start), where, what."""
+    """One line for each event: when (seconds since the start), where, what. As JSON every event; in words no step of a team's members, and no answer twice."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
         self._start = time.time()
+        self._kept: object = None
 
     def start(self) -> None:
         """Nothing to do."""
@@ -115,6 +122,12 @@ class Lines:
                 }
             )
         else:
+            if event.kind in _STEPS and _AT_WORK.search(event.scope):
+                return
+            if event.kind == "answer.kept":
+                if event.payload["answer"] == self._kept:
+                    return
+                self._kept = event.payload["answer"]
             where = f"  {event.scope}" if event.scope else ""
             line = clean(f"{event.time - self._start:7.1f}s{where}  {sentence(event.kind, event.payload)}")
         sys.stderr.write(f"{line}\n")

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from motet.cli.modes import Format
 from motet.cli.options import HtmlOption, JsonOption, RunArgument, StoreOption
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from motet.cli.sight import Sight
+    from motet.inherit.history import History
     from motet.store.queries import CallRow, EventRow
+    from motet.store.store import Store
 
 _TIMELINE = 24  # events in the short timeline: the first and the last ones
 
@@ -24,13 +27,23 @@ def show(
         str | None, typer.Option("--call", metavar="SCOPE:ORDINAL", help="One call with all its messages.")
     ] = None,
     events: Annotated[bool, typer.Option("--events", help="The whole timeline.")] = False,
+    why: Annotated[
+        str | None, typer.Option("--why", metavar="K:NODE", help="Why a team's node ran or was reused in round K.")
+    ] = None,
+    workflow: Annotated[
+        str | None,
+        typer.Option("--workflow", metavar="K", help="The team of round K or 'chosen'; K1..K2: what differs."),
+    ] = None,
+    format: Annotated[
+        Format | None, typer.Option("--format", help="How --workflow writes it (default: yaml).", show_default=False)
+    ] = None,
     html: HtmlOption = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Look inside a run.
 
-    Its answer, what it cost, what happened, and every call it made. Of a bench: its report, also while it is at work.
+    Its answer, what it cost, what happened, and every call it made; of teams that evolved, their rounds. Of a bench: its report, also while it is at work.
 
     \b
     Examples:
@@ -38,22 +51,28 @@ def show(
       motet show 261130-1f --calls
       motet show last --call 4f1d0c7a2b9e:0
       motet show last --json --calls --events
+      motet show last --why 2:answer
+      motet show last --workflow 0..chosen --format mermaid
     """
     import sys
 
     from motet.cli.calls import calls_table, find_call, print_call
     from motet.cli.sight import events_of, look
-    from motet.cli.terminal import json_text, output, put
+    from motet.cli.terminal import clean, json_text, output, put
     from motet.errors import InputError
     from motet.store.queries import call_list, resolve_run
     from motet.store.store import Store
 
+    if why is not None and workflow is not None:
+        raise InputError("--why and --workflow are different questions; give one of them")
+    if format is not None and (workflow is None or (as_json and format is not Format.json)):
+        raise InputError(f"--format {format} is for --workflow, without --json")
     with Store.open(store) as opened:
         row = resolve_run(opened, run)
         if row.kind == "bench":
             from motet.cli.benchwork import show_bench
 
-            if calls or call is not None or events:
+            if calls or call is not None or events or why is not None or workflow is not None:
                 raise InputError(
                     f"run {row.id} is a bench, and its cells made the calls: motet show {row.id}.1 --calls shows the first one's"
                 )
@@ -70,13 +89,35 @@ def show(
             return 0
         sight = look(opened, row)
         happened = events_of(opened, row.id)
+        history = _history(opened, sight, happened)
+        if why is not None or workflow is not None:
+            from motet.cli.evolution import put_reason, reason, team_text
+
+            if history is None:
+                raise InputError(f"run {row.id} has no rounds: --why and --workflow look into teams that evolved")
+            if workflow is not None:
+                sys.stdout.write(f"{clean(team_text(history, workflow, Format.json if as_json else format))}\n")
+                return 0
+            assert why is not None
+            found = reason(opened, sight, history, why)
+            if as_json:
+                sys.stdout.write(f"{json_text(found)}\n")
+            else:
+                put_reason(output(), found)
+            return 0
     if as_json:
-        sys.stdout.write(f"{json_text(_document(sight, happened, made, with_calls=calls, with_events=events))}\n")
+        sys.stdout.write(
+            f"{json_text(_document(sight, happened, made, history, with_calls=calls, with_events=events))}\n"
+        )
         return 0
     console = output()
     _head(console, sight)
     if sight.result is not None and not calls:
         _outcome(console, sight)
+    if history is not None and not calls:
+        from motet.cli.evolution import put_history
+
+        put_history(console, history)
     _costs(console, sight)
     if calls:
         console.print()
@@ -85,6 +126,15 @@ def show(
     else:
         _timeline(console, happened, whole=events)
     return 0
+
+
+def _history(store: Store, sight: Sight, happened: list[EventRow]) -> History | None:
+    # Asked first, so that runs of other systems are shown without loading what they do not need.
+    if not any(event.kind.startswith("inherit.") for event in happened):
+        return None
+    from motet.cli.evolution import history_of
+
+    return history_of(store, sight, happened)
 
 
 def _head(console: Console, sight: Sight) -> None:
@@ -193,7 +243,13 @@ def _timeline(console: Console, happened: list[EventRow], *, whole: bool) -> Non
 
 
 def _document(
-    sight: Sight, happened: list[EventRow], made: list[CallRow], *, with_calls: bool, with_events: bool
+    sight: Sight,
+    happened: list[EventRow],
+    made: list[CallRow],
+    history: History | None,
+    *,
+    with_calls: bool,
+    with_events: bool,
 ) -> dict[str, Any]:
     from motet.cli.sight import errors_by_kind, totals_json
 
@@ -221,6 +277,7 @@ def _document(
             for by in ("role", "scope", "model")
         },
         "errors": dict(errors_by_kind(happened)),
+        "evolution": history.model_dump(mode="json") if history else None,
     }
     if with_calls:
         document["calls"] = [_plain(call) for call in made]

@@ -77,6 +77,50 @@ def _finished(payload: Payload) -> str:
     return f"task {payload['status']}{error}"
 
 
+def _round(payload: Payload) -> str:
+    nodes = payload["nodes"]
+    # A list that was too long for an event is told by its size.
+    team = f"a team of {', '.join(node['id'] for node in nodes)}" if isinstance(nodes, list) else "a large team"
+    text = f"round {payload['round']}, {origin_words(payload)}"
+    if payload["change"] and payload["origin"] not in ("initial", "restart"):
+        first, *rest = payload["change"].splitlines()
+        return f"{text}: {one_line(first, width=_WIDTH)}" + (f" (and {len(rest)} more)" if rest else "")
+    return f"{text}: {team}"
+
+
+def origin_words(payload: Payload) -> str:
+    """How a team came about, such as ``edit prompt``; ``dropped`` and ``edits`` say what was done to the one before."""
+    kinds = [*(["drop"] if payload["dropped"] else []), *(kind.replace("_", " ") for kind in payload["edits"])]
+    return f"{payload['origin']} {' + '.join(kinds)}".strip()
+
+
+def _node_ran(payload: Payload) -> str:
+    changed = payload["changed"]
+    determinants = [line.partition(":")[0] for line in changed] if isinstance(changed, list) else []
+    names = ", ".join(dict.fromkeys(determinants))
+    return f"runs: {payload['why']}" + (f": {names}" if names else "")
+
+
+def _judged(payload: Payload) -> str:
+    marks = f"quality {payload['quality']}, coverage {payload['coverage']}, grounding {payload['grounding']}"
+    blamed = f"; to blame: {', '.join(payload['blamed'])}" if payload["blamed"] else ""
+    return f"the judge: {marks}{blamed}: {one_line(payload['critique'], width=70)}"
+
+
+def _audited(payload: Payload) -> str:
+    valid = "the output is valid" if payload["valid"] else "the output is not valid"
+    writes = f"; a plan of {counted(payload['writes'], 'write')}" if payload["writes"] else ""
+    problems = payload["problems"]
+    told = f": {'; '.join(problems)}" if isinstance(problems, list) and problems else ""
+    return f"the audit: {valid}{writes}{told}"
+
+
+def _chosen(payload: Payload) -> str:
+    quality = "no mark" if payload["quality"] is None else f"quality {payload['quality']}"
+    writes = f", {counted(payload['writes'], 'write')} to carry out" if payload["writes"] else ""
+    return f"chose the team of round {payload['round']} ({quality}{writes})"
+
+
 _TELL: dict[str, Callable[[Payload], str]] = {
     "run.started": lambda payload: f"run {payload['run']} started",
     "run.resumed": lambda payload: f"run {payload['run']} resumed",
@@ -99,6 +143,27 @@ _TELL: dict[str, Callable[[Payload], str]] = {
     "commit.done": lambda payload: f"the plan is carried out: {counted(payload['writes'], 'write')}",
     "commit.failed": lambda payload: (
         f"the plan stopped at {payload['tool']}, with {payload['done']} done and {payload['left']} left: {one_line(payload['text'], width=_WIDTH)}"
+    ),
+    "inherit.round": _round,
+    "inherit.ran": _node_ran,
+    "inherit.reused": lambda payload: f"reused: {payload['why']}",
+    "inherit.done": lambda payload: f"done, {payload['tokens']:,} tokens: {one_line(payload['output'], width=_WIDTH)}",
+    "inherit.skipped": lambda payload: f"skipped: {payload['why']}",
+    "inherit.failed": lambda payload: f"failed: {payload['why']}",
+    "inherit.surprise": lambda payload: (
+        f"nothing that was changed reaches it, and yet it is asked something else: {'; '.join(payload['changed'])}"
+    ),
+    "inherit.damaged": lambda payload: f"its record is damaged, so it runs again: {payload['damage']}",
+    "inherit.audited": _audited,
+    "inherit.judged": _judged,
+    "inherit.unjudged": lambda payload: f"the judge gave no verdict: {payload['why']}",
+    "inherit.spent": lambda payload: f"round {payload['round']} gave no team ({payload['trying']}): {payload['why']}",
+    "inherit.chosen": _chosen,
+    "replay.began": lambda payload: (
+        f"replays {counted(payload['tasks'], 'task')} with {counted(payload['edits'], 'edit')}: at most {counted(payload['nodes'], 'node run')}"
+    ),
+    "replay.task": lambda payload: (
+        f"task {payload['number']} of {payload['of']}: {payload['differs'] or 'every output is the same'}; at most {counted(payload['left'], 'node run')} left"
     ),
     "answer.kept": lambda payload: f"best answer so far: {one_line(str(payload['answer']), width=_WIDTH)}",
 }

@@ -150,6 +150,10 @@ def explain(old: Determinants, new: Determinants) -> list[str]:
     if before["node"] != after["node"] or before["prompts"] != after["prompts"]:
         # They follow from the node and its role's prompt, which are told already.
         before["instructions"] = after["instructions"]
+    if len(before["upstream"]) != len(after["upstream"]):
+        # By the nodes that are read, so that it says which one came or went.
+        for told in (before, after):
+            told["upstream"] = {given["node"]: given for given in told["upstream"]}
     return _differences(before, after, path="")
 
 
