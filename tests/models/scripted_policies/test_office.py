@@ -12,11 +12,11 @@ from motet.inherit import Node, Workflow
 from motet.inherit.roles import Given
 from motet.models.model import Message, Request, ToolCall
 from motet.models.scripted_policies.office import trade, with_mistakes
-from motet.models.scripted_policies.office.asked import understand
 from motet.models.scripted_policies.office.mistakes import faultless
 from motet.models.scripted_policies.office.policy import LOST, policy
 from motet.models.scripted_policies.office.records import read_sections
 from motet.models.scripted_policies.office.seat import Seat
+from motet.models.scripted_policies.office.wording import understand
 from motet.prompts import load_prompts
 from motet.store.store import Store
 from motet.tools.tool import Tool

@@ -1,7 +1,7 @@
 """``scripted:office``: the people of WorkBench's office, as programs that see only their messages.
 
 A worker looks up what the task needs in the domains of its tools, a critic names faults, an integrator writes the plan of calls, a verifier corrects it, an executor
-carries it out, and an agent with all tools does everything by itself. Tasks are read by intent and slots (``asked``), over the kinds of task in WorkBench's
+carries it out, and an agent with all tools does everything by itself. Tasks are read by intent and slots (``wording``), over the kinds of task in WorkBench's
 130-task subset; names, days, texts and numbers may be any. Mistakes are drawn from a committed table (``office.yaml``, ``mistakes``): invented rates that show how a
 team is mended, and measure nothing.
 

@@ -9,13 +9,14 @@ from motet.models.model import Request, ToolCall
 from motet.models.scripted import Policy, Turn
 from motet.models.scripted_policies.control import answer
 from motet.models.scripted_policies.control.office import OfficeCraft
-from motet.models.scripted_policies.office.asked import Arguments, Ask, Find, understand
+from motet.models.scripted_policies.office.asked import Arguments, Ask, Find
 from motet.models.scripted_policies.office.mistakes import Table, Tendency, shipped
 from motet.models.scripted_policies.office.plan import Call, Plan, is_plan, make_plan, read_calls
 from motet.models.scripted_policies.office.records import Section, read_sections, write_section
 from motet.models.scripted_policies.office.search import look, pending, reader
 from motet.models.scripted_policies.office.seat import REVIEW, Seat, writes
 from motet.models.scripted_policies.office.trade import faults
+from motet.models.scripted_policies.office.wording import understand
 
 LOST = "I cannot tell what this task asks for."
 _AT_ONCE = 4  # calls in one reply; a search that was cut may have several narrower ones, a plan many lines

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from motet.models.scripted_policies.office.asked import DIRECTORY, Ask, Find, understand
+from motet.models.scripted_policies.office.asked import DIRECTORY, Ask, Find
 from motet.models.scripted_policies.office.mistakes import Table, Tendency, faultless, shipped
 from motet.models.scripted_policies.office.plan import (
     Call,
@@ -25,6 +25,7 @@ from motet.models.scripted_policies.office.plan import (
 from motet.models.scripted_policies.office.records import IDS, Section, read_sections
 from motet.models.scripted_policies.office.search import reader
 from motet.models.scripted_policies.office.seat import domain_of, writes
+from motet.models.scripted_policies.office.wording import understand
 
 EditKind: TypeAlias = Literal["prompt", "add_worker", "insert_critic", "insert_verifier", "tools"]
 
