@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import io
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from motet.bench.evolution import EvolutionRow
+from motet.bench.plots import picture
 from motet.bench.report import Report, SystemRow
 from motet.bench.scoring.statistics import Estimate
-from motet.errors import InputError
 from motet.runs.budget import Budget
 from motet.usage import Totals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-# Lines and texts are drawn in an ink of which the page then makes its own text colour, light or dark.
-_INK = "#010203"
 _LEAST = 5.0  # points to either side of no difference that are always shown
 
 
@@ -99,41 +97,21 @@ def limits(budget: Budget) -> str:
 
 
 def _pictures(report: Report) -> list[tuple[str, str]]:
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError:
-        raise InputError("the HTML report needs its plotting library: pip install 'motet[bench]'") from None
-
     systems = [system for system in report.systems if system.ended]
     if not systems:
         return []
     height = 0.9 + 0.4 * len(systems)
-    drawn = []
-    for title, draw in (
-        ("Score", _scores),
-        ("Difference to the first system", _differences),
-        ("Tokens and score", _cost),
-    ):
-        with mpl.rc_context(
-            {
-                # Names within the file are the same each time; texts stay texts, and a dollar in them is a dollar.
-                "svg.hashsalt": "motet",
-                "svg.fonttype": "none",
-                "text.parse_math": False,
-                "text.color": _INK,
-                "axes.edgecolor": _INK,
-                "axes.labelcolor": _INK,
-                "xtick.color": _INK,
-                "ytick.color": _INK,
-            }
-        ):
-            figure = Figure(figsize=(8, 3.4 if draw is _cost else height), layout="constrained")
-            axes = figure.subplots()
-            axes.spines[["top", "right"]].set_visible(False)
-            if draw(axes, systems, report.headline):
-                drawn.append((title, _svg(figure)))
-    return drawn
+    pictures = [
+        ("Score", picture(lambda axes: _scores(axes, systems, report.headline), height=height)),
+        (
+            "Difference to the first system",
+            picture(lambda axes: _differences(axes, systems, report.headline), height=height),
+        ),
+        ("Tokens and score", picture(lambda axes: _cost(axes, systems, report.headline))),
+    ]
+    if report.evolutions:
+        pictures.append(("Candidates by round", picture(lambda axes: _rounds(axes, report.evolutions))))
+    return [(title, drawn) for title, drawn in pictures if drawn is not None]
 
 
 def _scores(axes: Axes, systems: list[SystemRow], headline: str) -> bool:
@@ -192,9 +170,16 @@ def _label(axes: Axes, systems: list[SystemRow], text: str) -> None:
     axes.set_xlabel(text)
 
 
-def _svg(figure: Figure) -> str:
-    buffer = io.StringIO()
-    # No date: the same figures give the same file.
-    figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
-    text = buffer.getvalue()
-    return text[text.index("<svg") :].replace(_INK, "currentColor")
+def _rounds(axes: Axes, rows: Sequence[EvolutionRow]) -> bool:
+    for place, row in enumerate(rows):
+        rounds = [step.index for step in row.steps]
+        raw = [None if step.raw.value is None else 100 * step.raw.value for step in row.steps]
+        ranked = [None if step.ranked.value is None else 100 * step.ranked.value for step in row.steps]
+        axes.plot(rounds, raw, "o--", color=f"C{place}", alpha=0.6, markersize=4)  # type: ignore[arg-type]  # gaps
+        axes.plot(rounds, ranked, "o-", color=f"C{place}", label=row.label, clip_on=False)  # type: ignore[arg-type]
+    axes.set_xlabel("round (solid: chosen so far; dashed: that round's own candidates)")
+    axes.set_ylabel(f"{rows[0].scorer}, %")
+    axes.set_ylim(-3, 103)
+    axes.set_xticks(range(max(len(row.steps) for row in rows)))
+    axes.legend(frameon=False)
+    return True

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from pydantic import JsonValue
 
 from motet.bench.benchmark import CANDIDATE, HasNotes
+from motet.bench.evolution import EvolutionRow, evolution_row, read_trials
 from motet.bench.plan import Plan, open_benchmark
 from motet.bench.runner import JUDGE
 from motet.bench.scoring.statistics import Estimate, estimate, paired
@@ -72,6 +73,7 @@ class Report(Value):
     """A bench's figures. ``cells`` is how many there are in all; those that have ended are in ``rows``.
 
     ``published`` holds others' figures for the benchmark's whole set of tasks: who → scorer → value in 0..1. ``notes`` is what a reader must know before comparing.
+    ``evolutions`` are of those systems that try several candidates.
     """
 
     bench_id: str
@@ -93,6 +95,7 @@ class Report(Value):
     notes: tuple[str, ...]
     systems: tuple[SystemRow, ...]
     rows: tuple[CellRow, ...]
+    evolutions: tuple[EvolutionRow, ...] = ()
 
     @property
     def ended(self) -> int:
@@ -104,6 +107,7 @@ def make_report(store: Store, bench_id: str, plan: Plan) -> Report:
     """The report of ``bench_id`` as it stands now. Raises InputError when its benchmark cannot be opened."""
     benchmark = open_benchmark(plan.benchmark, plan.options)
     run, rows, spent = store.read_now(lambda connection: _read(connection, bench_id, plan))
+    trials = store.read_now(lambda connection: read_trials(connection, bench_id, plan))
     by_label: dict[str, list[CellRow]] = defaultdict(list)
     for row in rows:
         by_label[row.label].append(row)
@@ -149,6 +153,10 @@ def make_report(store: Store, bench_id: str, plan: Plan) -> Report:
         notes=(*(benchmark.notes if isinstance(benchmark, HasNotes) else ()), *_notes(plan, by_label)),
         systems=tuple(systems),
         rows=tuple(rows),
+        evolutions=tuple(
+            evolution_row(label, of_system, scorer=benchmark.headline, seed=plan.seed)
+            for label, of_system in trials.items()
+        ),
     )
 
 
