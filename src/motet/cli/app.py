@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from motet.cli import bench, compare, doctor, inherit, models, resume, runs, show, solve, store
+from motet.cli import bench, check, compare, doctor, inherit, models, resume, runs, show, solve, store
 from motet.cli.terminal import clean, prepare, say
 from motet.version import __version__
 
@@ -58,7 +58,8 @@ app.command("solve")(solve.solve)
 app.command("bench")(bench.bench)
 app.command("resume")(resume.resume)
 app.add_typer(runs.app, name="runs", short_help="List runs; remove some; stop one.")
-app.add_typer(inherit.app, name="inherit", short_help="Check what inheritance promises.")
+inherit.app.command("check")(check.check)
+app.add_typer(inherit.app, name="inherit", short_help="Check a workflow, and what inheritance promises.")
 app.command("show")(show.show)
 app.command("compare")(compare.compare)
 app.add_typer(models.app, name="models", short_help="Show which models are usable here.")

@@ -36,6 +36,15 @@ AssumeOption: TypeAlias = Annotated[
     Assume | None, typer.Option("--assume", help="What became of a write that nobody can confirm.")
 ]
 YesOption: TypeAlias = Annotated[bool, typer.Option("--yes", help="Carry out a team's plan of writes without asking.")]
+MetaModelOption: TypeAlias = Annotated[
+    str | None, typer.Option("--meta-model", metavar="NAME", help="The model that designs and edits teams.")
+]
+JudgeModelOption: TypeAlias = Annotated[
+    str | None, typer.Option("--judge-model", metavar="NAME", help="The model that judges teams.")
+]
+WorkerModelOption: TypeAlias = Annotated[
+    str | None, typer.Option("--worker-model", metavar="NAME", help="The model of a team's members.")
+]
 PriceOption: TypeAlias = Annotated[
     str | None,
     typer.Option("--price", metavar="IN,OUT", help="Dollars per million tokens, for a model whose price is not known."),

@@ -25,6 +25,8 @@ from motet.store.store import Store
 from motet.usage import Origin, Totals
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from motet.runs.events import Watcher
     from motet.runs.run import Approve, ReadDeltas
     from motet.task import Result
@@ -171,6 +173,7 @@ def _report(store: Store, result: Result, *, earlier: dict[str, Totals], models:
     if result.sources:
         console.print()
         put(console, sources_table(result.sources))
+    _report_teams(console, store, result)
     paid = _paid_by_role(store, result.run_id)
     inherited = _inherited_by_role(store, result.run_id)
     groups: dict[str, Columns] = {}
@@ -195,6 +198,20 @@ def _report(store: Store, result: Result, *, earlier: dict[str, Totals], models:
         facts.append(counted(steps, "step"))
     console.print(" · ".join(facts))
     console.print(f"look inside: motet show {run.id} --calls", style="dim")
+
+
+def _report_teams(console: Console, store: Store, result: Result) -> None:
+    """The rounds of teams that evolved, if any did; of a run that was stopped, as far as they went."""
+    from motet.cli.sight import events_of, look
+
+    row = resolve_run(store, result.run_id)
+    happened = events_of(store, row.id)
+    if any(event.kind.startswith("inherit.") for event in happened):
+        from motet.cli.evolution import history_of, put_history
+
+        history = history_of(store, look(store, row), happened)
+        if history is not None:
+            put_history(console, history)
 
 
 def _conclude(result: Result, *, hint: str) -> int:

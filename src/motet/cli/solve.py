@@ -11,12 +11,15 @@ from motet.cli.modes import Mode
 from motet.cli.options import (
     CallsOption,
     JsonOption,
+    JudgeModelOption,
+    MetaModelOption,
     MoneyOption,
     PriceOption,
     ProgressOption,
     SecondsOption,
     StoreOption,
     TokensOption,
+    WorkerModelOption,
     YesOption,
 )
 
@@ -30,6 +33,9 @@ def solve(
     model: Annotated[
         str | None, typer.Option("--model", metavar="NAME", help="The model; `motet models` lists what is usable here.")
     ] = None,
+    meta_model: MetaModelOption = None,
+    judge_model: JudgeModelOption = None,
+    worker_model: WorkerModelOption = None,
     tools: Annotated[
         list[str] | None,
         typer.Option(
@@ -96,6 +102,9 @@ def solve(
         flag: (path, value)
         for flag, path, value in (
             ("--model", ("model",), model),
+            ("--meta-model", ("meta_model",), meta_model),
+            ("--judge-model", ("judge_model",), judge_model),
+            ("--worker-model", ("worker_model",), worker_model),
             ("--tools", ("tools",), split_names(tools) if tools else None),
             ("--max-steps", ("max_steps",), max_steps),
             ("--max-tokens", ("max_tokens",), max_tokens),
