@@ -28,6 +28,11 @@ class Fault(Protocol):
 class Craft(Protocol):
     """A trade, as whoever steers its teams knows it."""
 
+    @property
+    def helpers(self) -> tuple[str, ...]:
+        """The roles of which somebody more, between two others, can end a mistake."""
+        ...
+
     def team(self, asked: Asked, *, odds: DesignOdds, luck: Luck) -> list[Member]:
         """A valid team for the task, with the shortcomings that ``luck`` gives it, each node after what it reads."""
         ...
@@ -54,4 +59,8 @@ class Craft(Protocol):
 
     def safe_in_subtask(self, remedy: str) -> bool:
         """Whether ``remedy`` may stand in a subtask without narrowing what its node does."""
+        ...
+
+    def remedies(self, role: str) -> Sequence[str]:
+        """The words that end the mistakes of ``role``, or with ``""`` those of an agent that works alone."""
         ...

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from motet.canonical import digest
 from motet.models.scripted_policies.control.craft import Craft
 from motet.models.scripted_policies.control.judge import NO_REASON, USELESS
-from motet.models.scripted_policies.control.odds import DesignOdds, Luck, Odds
+from motet.models.scripted_policies.control.odds import DesignOdds, EditOdds, Luck, Odds
 from motet.models.scripted_policies.control.reading import Asked, Blame, Entry, Member, Said
 
 _SAYINGS = ("Work step by step.", "Read everything twice.", "Keep to the task.", "Leave nothing out.", "Be exact.")
@@ -26,7 +26,7 @@ def design(asked: Asked, craft: Craft, odds: Odds) -> Said:
 
 def redesign(asked: Asked, craft: Craft, odds: Odds) -> Said:
     """A team other than the best so far; who did well stays as it is, and who is blamed is told the remedy."""
-    luck = Luck((odds.seed, "redesign", asked.question, _print(asked.team.values())))
+    luck = Luck((odds.seed, "redesign", asked.question, print_of(asked.team.values())))
     first = asked.repairs if _was_tried(asked) else 0
     team: list[Member] = []
     for number in range(first, first + _NEW_TEAMS):
@@ -36,11 +36,11 @@ def redesign(asked: Asked, craft: Craft, odds: Odds) -> Said:
         if _shape(team) != _shape(asked.team.values()):
             break
     else:
-        team[0] = replace(team[0], prompt=_with_saying(team[0].prompt, luck.within(first)))
+        team[0] = replace(team[0], prompt=with_saying(team[0].prompt, luck.within(first)))
     return _design(_spoilt(asked, team, odds.redesign, luck), "Another division of the work, with what was learnt.")
 
 
-def select(asked: Asked, craft: Craft, odds: Odds) -> Said:
+def select(asked: Asked, odds: Odds) -> Said:
     """Whom to drop: the first who is said to have given nothing, and sometimes one who is said to add little."""
     luck = Luck((odds.seed, "select", asked.question, asked.said))
     for blame in asked.blamed:
@@ -53,7 +53,7 @@ def select(asked: Asked, craft: Craft, odds: Odds) -> Said:
 
 def edit(asked: Asked, craft: Craft, odds: Odds) -> Said:
     """One entry of the menu with its texts: mostly what mends the worst that is said to be wrong, else any."""
-    luck = Luck((odds.seed, "edit", asked.question, _print(asked.team.values()), asked.said))
+    luck = Luck((odds.seed, "edit", asked.question, print_of(asked.team.values()), asked.said))
     if luck.hits("invalid", odds.edit.invalid) and (not asked.repairs or luck.hits("stubborn", odds.edit.stubborn)):
         return {"choice": 0}
     if asked.repairs < 2 and not luck.hits("unhelpful", odds.edit.unhelpful):
@@ -63,7 +63,7 @@ def edit(asked: Asked, craft: Craft, odds: Odds) -> Said:
                 return luck.pick("way", ways[1:])
             if ways:
                 return ways[0]
-    return _any(asked, craft, luck.within(asked.repairs))
+    return _any(asked, craft, odds.edit, luck.within(asked.repairs))
 
 
 def mending(asked: Asked, blame: Blame, craft: Craft, luck: Luck) -> Iterator[Said]:
@@ -90,24 +90,25 @@ def mending(asked: Asked, blame: Blame, craft: Craft, luck: Luck) -> Iterator[Sa
     elif not blame.remedy:
         yield from ({"choice": e.number} for e in menu if _at(e, "remove_node", member))
     else:
-        told = f"{blame.remedy[0].upper()}{blame.remedy[1:]}."
         if not member.told(blame.remedy):
             yield from (
-                {"choice": e.number, "prompt": f"{member.prompt} {told}"} for e in menu if _at(e, "prompt", member)
+                {"choice": e.number, "prompt": with_remedy(member.prompt, blame.remedy)}
+                for e in menu
+                if _at(e, "prompt", member)
             )
             if craft.safe_in_subtask(blame.remedy):
                 yield from (
-                    {"choice": e.number, "subtask": f"{member.subtask} {told}"}
+                    {"choice": e.number, "subtask": with_remedy(member.subtask, blame.remedy)}
                     for e in menu
                     if _at(e, "subtask", member)
                 )
-        # Somebody who checks what goes into its work, or what comes out of it.
-        checks = [e for e in menu if e.kind == "insert_node" and e.role in ("critic", "verifier")]
+        # Somebody who looks at what goes into its work, or at what comes out of it.
+        checks = [e for e in menu if e.kind == "insert_node" and e.role in craft.helpers]
         near = [e for e in checks if e.node == member.id or e.source == member.id]
         yield from (_filled(asked, e, craft.hire(asked, e.role, luck=luck)) for e in near[:1])
 
 
-def _any(asked: Asked, craft: Craft, luck: Luck) -> Said:
+def _any(asked: Asked, craft: Craft, odds: EditOdds, luck: Luck) -> Said:
     """Any entry, each kind as likely as the others."""
     kinds = sorted({entry.kind for entry in asked.menu})
     kind = luck.pick("kind", kinds)
@@ -115,34 +116,42 @@ def _any(asked: Asked, craft: Craft, luck: Luck) -> Said:
     member = asked.team[entry.node]
     match kind:
         case "prompt":
-            return {"choice": entry.number, "prompt": _with_saying(member.prompt, luck)}
+            # The new text stands in place of the old one, remedies and all.
+            forgets = luck.hits("forgets", odds.forgets)
+            return {"choice": entry.number, "prompt": with_saying("" if forgets else member.prompt, luck)}
         case "subtask":
-            return {"choice": entry.number, "subtask": _with_saying(member.subtask, luck)}
+            return {"choice": entry.number, "subtask": with_saying(member.subtask, luck)}
         case "tools":
-            return {"choice": entry.number, "tools": list(_other_tools(asked, member, luck))}
+            return {"choice": entry.number, "tools": list(other_tools(asked, member, luck))}
         case "add_node" | "insert_node":
             return _filled(asked, entry, craft.hire(asked, entry.role, luck=luck))
     return {"choice": entry.number}
 
 
-def _other_tools(asked: Asked, member: Member, luck: Luck) -> tuple[str, ...]:
-    """One tool more, or where it holds all that it may, one less."""
+def other_tools(asked: Asked, member: Member, luck: Luck) -> tuple[str, ...]:
+    """One tool more, or one less where it holds several or all."""
     holds = asked.roles[member.role].tools
     more = [
         name
         for name, writes in asked.tools.items()
         if name not in member.tools and (writes if holds == "write" else not writes)
     ]
-    return (*member.tools, luck.pick("tool", more)) if more else member.tools[:-1]
+    fewer = len(member.tools) > 1 and luck.hits("fewer", 0.5)
+    return (*member.tools, luck.pick("tool", more)) if more and not fewer else member.tools[:-1]
 
 
 def _filled(asked: Asked, entry: Entry, new: Member) -> Said:
     """The reply that makes ``new`` the node of ``entry``."""
-    number, id_ = 2, new.id
-    while id_ in asked.team:
-        id_, number = f"{new.id}_{number}", number + 1
     texts: Said = {"prompt": new.prompt, "subtask": new.subtask, "tools": list(new.tools)}
-    return {"choice": entry.number, "id": id_, **{name: texts[name] for name in entry.fill}}
+    return {"choice": entry.number, "id": free_id(asked, new.id), **{name: texts[name] for name in entry.fill}}
+
+
+def free_id(asked: Asked, wanted: str) -> str:
+    """``wanted``, or with a number where somebody has it."""
+    number, id_ = 2, wanted
+    while id_ in asked.team:
+        id_, number = f"{wanted}_{number}", number + 1
+    return id_
 
 
 def _at(entry: Entry, kind: str, member: Member) -> bool:
@@ -156,14 +165,19 @@ def _learnt(member: Member, asked: Asked) -> Member:
     for blame in asked.blamed:
         blamed = asked.team.get(blame.node)
         if blamed is not None and blamed.role == kept.role and blame.remedy and not kept.told(blame.remedy):
-            kept = replace(kept, prompt=f"{kept.prompt} {blame.remedy[0].upper()}{blame.remedy[1:]}.")
+            kept = replace(kept, prompt=with_remedy(kept.prompt, blame.remedy))
     return kept
 
 
-def _with_saying(text: str, luck: Luck) -> str:
+def with_remedy(text: str, remedy: str) -> str:
+    """``text`` with ``remedy`` as one more sentence."""
+    return f"{text} {remedy[0].upper()}{remedy[1:]}."
+
+
+def with_saying(text: str, luck: Luck) -> str:
     """``text`` with one more sentence, which mends nothing."""
     new = [saying for saying in _SAYINGS if saying not in text]
-    return f"{text} {luck.pick('saying', new or _SAYINGS)}"
+    return f"{text} {luck.pick('saying', new or _SAYINGS)}".strip()
 
 
 def _design(team: Sequence[Member], rationale: str) -> Said:
@@ -204,7 +218,8 @@ def _was_tried(asked: Asked) -> bool:
     return asked.repairs > 0 and "tried already" in asked.request.messages[-1].content
 
 
-def _print(team: Iterable[Member]) -> str:
+def print_of(team: Iterable[Member]) -> str:
+    """A hash of all that is in a team."""
     return digest([_parts(member) for member in team])
 
 

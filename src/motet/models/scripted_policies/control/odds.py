@@ -11,7 +11,6 @@ from typing import Annotated, TypeAlias, TypeVar
 import yaml
 from pydantic import Field
 
-from motet.canonical import digest
 from motet.models.scripted_policies.chance import chance
 from motet.value import Value
 
@@ -36,6 +35,7 @@ class EditOdds(Value):
 
     unhelpful: Rate
     elsewhere: Rate
+    forgets: Rate
     invalid: Rate
     stubborn: Rate
 
@@ -54,6 +54,16 @@ class JudgeOdds(Value):
     invalid: int
 
 
+class BaselineOdds(Value):
+    """How the baselines' questions are answered."""
+
+    advice: Rate
+    unsaid: Rate
+    goes_on: Rate
+    refused: Rate
+    follows: Rate
+
+
 class Odds(Value):
     """All of ``control.yaml``, where each is explained."""
 
@@ -62,11 +72,7 @@ class Odds(Value):
     redesign: DesignOdds
     edit: EditOdds
     judge: JudgeOdds
-
-    @property
-    def version(self) -> str:
-        """A hash of all that is in it."""
-        return digest(self.model_dump(mode="json"))[:16]
+    baselines: BaselineOdds
 
 
 @cache

@@ -10,6 +10,7 @@ from motet.models.scripted_policies.control.craft import Fault
 from motet.models.scripted_policies.control.odds import DesignOdds, Luck
 from motet.models.scripted_policies.control.reading import Asked, Blame, Member
 from motet.models.scripted_policies.office import trade
+from motet.models.scripted_policies.office.mistakes import shipped
 
 # How a domain is named in ids and in subtasks.
 _IDS = {
@@ -43,6 +44,8 @@ _MOST = 3  # workers too many in a plain team
 
 class OfficeCraft:
     """The trade of ``scripted:office``."""
+
+    helpers = ("critic", "verifier")
 
     def team(self, asked: Asked, *, odds: DesignOdds, luck: Luck) -> list[Member]:
         """A worker for each domain, an integrator, and where something can be changed an executor; a critic or verifier by luck."""
@@ -100,6 +103,11 @@ class OfficeCraft:
     def safe_in_subtask(self, remedy: str) -> bool:
         """Not what names a domain, since a subtask says where its worker looks."""
         return not re.search(r"director|calendar|mail|customer|project|analytics|event|task's", remedy)
+
+    def remedies(self, role: str) -> Sequence[str]:
+        """Those of the office's table."""
+        known = shipped().mistakes.values()
+        return [mistake.remedy for mistake in known if (role in mistake.only if role else mistake.alone > 0)]
 
     def _domains(self, asked: Asked) -> list[str]:
         return [domain for domain in trade.domains(asked.question) if self._reads(asked, domain)]

@@ -8,14 +8,30 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from motet.models.model import Request
+from motet.models.model import Message, Request
 
 Said: TypeAlias = dict[str, Any]  # a reply as JSON
-Stage: TypeAlias = Literal["design", "select", "edit", "redesign", "judge"]
+Stage: TypeAlias = Literal[
+    "design",
+    "select",
+    "edit",
+    "redesign",
+    "judge",
+    "parents",
+    "adapt",
+    "mutate",
+    "cross",
+    "capabilities",
+    "structure",
+    "describe",
+    "check",
+    "refine",
+    "describe_step",
+]
 Kind: TypeAlias = Literal[
     "prompt",
     "subtask",
@@ -28,20 +44,45 @@ Kind: TypeAlias = Literal[
     "insert_node",
 ]
 
-# The words of each request; of several in one text the last counts, since what changes comes last.
 _META = "You design and improve a team of agents"
-_JUDGE = "You judge the work of a team of agents"
-_STAGES: Mapping[Stage, str] = {
-    "design": "Design the team for this task.",
-    "select": "Drop nodes only if the judge says",
-    "edit": "Choose the one change that helps most",
-    "redesign": "Changes to it no longer help. Design a different team",
+# The words of each request, by those of whom it is put to; of several in one text the last counts, since what changes comes last.
+_SEATS: Mapping[str, Mapping[Stage, str]] = {
+    "You judge the work of a team of agents": {"judge": "\n\nAudit: "},
+    _META: {
+        "design": "Design the team for this task.",
+        "select": "Drop nodes only if the judge says",
+        "edit": "Choose the one change that helps most",
+        "redesign": "Changes to it no longer help. Design a different team",
+    },
+    "You breed teams of agents": {
+        "parents": "parents for this task from the pool",
+        "adapt": "Fit this team to the task.",
+        "mutate": "Mutate this team in exactly one component.",
+        "cross": "Cross these two teams into a child.",
+    },
+    "You coach a team of agents": {
+        "capabilities": "Say what each agent contributed",
+        "structure": "Propose the team's next graph.",
+    },
+}
+# Those that are put without instructions begin with these.
+_ALONE: Mapping[Stage, str] = {
+    "describe": "Describe one expert for this task",
+    "check": "Is this expert worth asking?",
+    "refine": "Bring two answers to a task together",
+    "describe_step": "Describe one specialist",
 }
 _TASK = re.compile(
-    r"\A\s*Task: (.*?)(?=\n\s*\n(?:Given with the task:|The team|The best team so far:|Design the team|Choose the team)|\Z)",
+    r"(?:\A|\n\n)Task: (.*?)(?=\n\s*\n(?:Given with the task:|The team|The best team so far:|Design the team|Choose the team|Choose \d+ parents|"
+    r"Fit this team|Mutate this team|Cross these two|Say what each agent|Propose the team's|The answer so far:|Expert \d+ so far:|The new expert:|"
+    r"What came back last:|A colleague would do this next:)|\Z)",
     re.DOTALL,
 )
-_TEAM = re.compile(r"^(?:The team|The team as it is|The best team so far):[ \t]*\n", re.MULTILINE)
+_TEAM = re.compile(
+    r"^(?:(?:The team|The team as it is|The best team so far|first):"
+    r"|(?:Fit this team|Mutate this team|Say what each agent contributed|Propose the team's next graph).*\.)[ \t]*\n+",
+    re.MULTILINE,
+)
 _HEAD = re.compile(r"^([\w-]+): (\w+), reads (.+?)(?:, tools (.+))?$")
 _ROLE = re.compile(r"^([a-z]\w*): (.+?) \((reads .*)\)$", re.MULTILINE)
 _PORT = re.compile(r"(\w+) from ([\w ]+?) \(([^()]*)\)")
@@ -132,6 +173,15 @@ class Asked:
         """What it is asked, without the repairs."""
         return next(message.content for message in self.request.messages if message.role == "user")
 
+    @cached_property
+    def second(self) -> Asked:
+        """The same request as if it were about the second of two teams."""
+        head, _, rest = self.text.partition("\n\nfirst:\n")
+        _, _, second = rest.partition("\n\nsecond:\n")
+        other = f"{head}\n\nfirst:\n{second}"
+        messages = (self.request.messages[0], Message(role="user", content=other))
+        return Asked(self.request.model_copy(update={"messages": messages}), self.stage)
+
     @property
     def repairs(self) -> int:
         """How often the reply came back."""
@@ -171,8 +221,7 @@ class Asked:
     def said(self) -> str:
         """What the judge said of it, and the audit."""
         _, _, rest = self.text.partition("What the judge said of its work:\n")
-        ends = [place for words in _STAGES.values() if (place := rest.rfind(f"\n\n{words}")) >= 0]
-        return rest[: max(ends)] if ends else rest
+        return rest.partition("\n\n")[0]
 
     @cached_property
     def blamed(self) -> list[Blame]:
@@ -190,13 +239,14 @@ class Asked:
     @cached_property
     def menu(self) -> list[Entry]:
         """The edits to choose from."""
-        _, _, rest = self.text.rpartition(_STAGES["edit"])
+        _, _, rest = self.text.rpartition(_SEATS[_META]["edit"])
         return list(read_menu(rest))
 
     @cached_property
     def outputs(self) -> dict[str, str]:
         """What each node gave; without those that gave nothing."""
-        body = self.text.rpartition("\n\nAudit: ")[0]
+        ends_at = "\n\nAudit: " if self.stage == "judge" else "\n\nWhat the judge said of its work:\n"
+        body = self.text.rpartition(ends_at)[0]
         heads = [
             (found.start(), found.end(), id_)
             for id_ in self.team
@@ -219,15 +269,18 @@ class Asked:
 
 
 def read(request: Request) -> Asked | None:
-    """What is asked of a meta-model or judge; ``None`` for requests to anybody else."""
-    system = request.messages[0].content if request.messages[0].role == "system" else ""
-    if _JUDGE in system:
-        return Asked(request, "judge")
-    if _META not in system:
+    """What is asked of a meta-model, a judge or an expert's describer; ``None`` for requests to anybody else."""
+    first = request.messages[0]
+    if first.role == "user" and not request.tools:
+        alone = next((stage for stage, words in _ALONE.items() if first.content.lstrip().startswith(words)), None)
+        return Asked(request, alone) if alone else None
+    stages = next(
+        (stages for words, stages in _SEATS.items() if first.role == "system" and words in first.content), None
+    )
+    if stages is None:
         return None
-    asked = Asked(request, "design")
-    places = {stage: asked.text.rfind(words) for stage, words in _STAGES.items()}
-    return replace(asked, stage=max(places, key=lambda stage: places[stage]))
+    text = next((message.content for message in request.messages if message.role == "user"), "")
+    return Asked(request, max(stages, key=lambda stage: text.rfind(stages[stage])))
 
 
 def read_team(text: str) -> Iterator[Member]:

@@ -6,7 +6,7 @@ import json
 
 from motet.models.model import Request
 from motet.models.scripted import Turn
-from motet.models.scripted_policies.control import judge, meta
+from motet.models.scripted_policies.control import breeding, coaching, experts, judge, meta
 from motet.models.scripted_policies.control.craft import Craft
 from motet.models.scripted_policies.control.odds import Odds, shipped
 from motet.models.scripted_policies.control.reading import Asked, Said, read
@@ -17,17 +17,37 @@ def answer(request: Request, craft: Craft, *, odds: Odds | None = None) -> Turn 
     asked = read(request)
     if asked is None:
         return None
-    return Turn(text=json.dumps(_reply(asked, craft, odds or shipped()), ensure_ascii=False))
+    said = _reply(asked, craft, odds or shipped())
+    return Turn(text=said if isinstance(said, str) else json.dumps(said, ensure_ascii=False))
 
 
-def _reply(asked: Asked, craft: Craft, odds: Odds) -> Said:
+def _reply(asked: Asked, craft: Craft, odds: Odds) -> Said | str:
     match asked.stage:
         case "design":
             return meta.design(asked, craft, odds)
         case "redesign":
             return meta.redesign(asked, craft, odds)
         case "select":
-            return meta.select(asked, craft, odds)
+            return meta.select(asked, odds)
         case "edit":
             return meta.edit(asked, craft, odds)
-    return judge.verdict(asked, craft, odds)
+        case "judge":
+            return judge.verdict(asked, craft, odds)
+        case "parents":
+            return breeding.parents(asked, odds)
+        case "adapt":
+            return breeding.adapt(asked, craft, odds)
+        case "mutate":
+            return breeding.mutate(asked, craft, odds)
+        case "cross":
+            return breeding.cross(asked, odds)
+        case "capabilities":
+            return coaching.capabilities(asked, odds)
+        case "structure":
+            return coaching.structure(asked, craft)
+        case "check":
+            return experts.check(asked, odds)
+        case "refine":
+            return experts.refine(asked, odds)
+        case "describe" | "describe_step":
+            return experts.describe(asked, craft, odds)

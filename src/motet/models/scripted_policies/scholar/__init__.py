@@ -7,6 +7,7 @@ rates that show how a team is mended, and measure nothing.
 For whoever steers such a team: ``trade.faults(question, outputs)`` and ``trade.hints(question)``.
 """
 
+from motet.models.scripted_policies import control
 from motet.models.scripted_policies.scholar.lore import shipped
 from motet.models.scripted_policies.scholar.policy import policy, with_lore
 
@@ -16,5 +17,5 @@ _RULES = "1"
 
 
 def version() -> str:
-    """Changes whenever the policy may answer otherwise: with its rules, or with what is in its file."""
-    return f"{_RULES}-{shipped().version}"
+    """Changes whenever the policy may answer otherwise: with its rules, what is in its file, or the control half."""
+    return f"{_RULES}-{shipped().version}-{control.version()}"

@@ -10,6 +10,8 @@ from pydantic import JsonValue
 
 from motet.models.model import Request, ToolCall
 from motet.models.scripted import Turn
+from motet.models.scripted_policies.control import answer
+from motet.models.scripted_policies.control.scholar import ScholarCraft
 from motet.models.scripted_policies.forms import fill
 from motet.models.scripted_policies.office.mistakes import Tendency
 from motet.models.scripted_policies.scholar.lore import Lore, shipped
@@ -31,6 +33,9 @@ def with_lore(lore: Lore) -> Callable[[Request], Turn]:
     """The policy with other mistakes or words."""
 
     def say(request: Request) -> Turn:
+        control = answer(request, ScholarCraft())
+        if control is not None:
+            return control
         seat = Seat(request, lore)
         return _Speaker(seat).turn()
 
