@@ -87,7 +87,7 @@ def names_in(text: str) -> Iterator[tuple[int, str]]:
     """Names in ``text`` with their places; a word at a sentence's beginning that is no name is left out."""
     for found in _NAME.finditer(text):
         start, words = found.start(), found[0].split()
-        while words and words[0].lower() in _PLAIN:
+        while words and (words[0].lower() in _PLAIN or words[0].isdigit()):
             start += len(words.pop(0)) + 1
         if words:
             yield start, " ".join(words)
@@ -102,8 +102,19 @@ def mentioned(text: str, titles: Iterable[str]) -> list[str]:
     """Those of ``titles`` that ``text`` names, in the order of the text; of two that overlap, the longer."""
     places: list[tuple[int, int, str]] = []
     for title in sorted(titles, key=lambda title: (-len(base(title)), title)):
-        for found in re.finditer(rf"(?<!\w){re.escape(base(title))}(?!\w)", text):
-            if all(found.end() <= start or end <= found.start() for start, end, _ in places):
-                places.append((found.start(), found.end(), title))
-                break
+        start = _find(text, base(title))
+        end = start + len(base(title))
+        if start >= 0 and all(end <= other or until <= start for other, until, _ in places):
+            places.append((start, end, title))
     return [title for _, _, title in sorted(places)]
+
+
+def _find(text: str, words: str) -> int:
+    """Where ``words`` stand in ``text`` as whole words; -1 where they do not."""
+    start = text.find(words) if words else -1
+    while start >= 0:
+        around = text[max(start - 1, 0) : start] + text[start + len(words) : start + len(words) + 1]
+        if not any(character.isalnum() for character in around):
+            return start
+        start = text.find(words, start + 1)
+    return -1

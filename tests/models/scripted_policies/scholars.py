@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
 
 from motet.agent.dialect import JsonActions, NativeTools
 from motet.bench.hotpotqa.answer import split_answer
@@ -15,7 +16,7 @@ from motet.inherit import Given, Node, Workflow, named_roles
 from motet.models.model import Reply, Request, Sampling
 from motet.models.scripted import Turn
 from motet.prompts import load_prompts
-from motet.tools.tool import Observation
+from motet.tools.tool import Observation, Tool
 
 ROLES = named_roles("hotpotqa")
 Policy = Callable[[Request], Turn]
@@ -92,8 +93,7 @@ def task_text(item: Question) -> str:
 
 def agent(policy: Policy, question: str, item: Question, *, instructions: str, searches: bool, native: bool) -> str:
     """One agent's answer, through the dialect that it would have."""
-    index = FewParagraphs(item.paragraphs)
-    tools = HotpotWorld(index, results=5).tools() if searches else ()
+    tools = search_tools() if searches else ()
     prompts = load_prompts("motet.agent", "react")
     dialect = NativeTools(tools, prompts) if native or not tools else JsonActions(tools, prompts)
     messages = dialect.opening(question=question, context="", instructions=instructions)
@@ -110,10 +110,22 @@ def agent(policy: Policy, question: str, item: Question, *, instructions: str, s
             assert final is not None
             return policy(final).text
         assert not turn.problem, turn.problem
-        found = [(call, show(index.search(str(call.arguments["query"]), limit=5), "q")) for call in turn.calls]
+        found = [(call, search(item, str(call.arguments["query"]))) for call in turn.calls]
         seen += [observation for _, observation in found]
         messages += dialect.observed(found, question=question)
     raise AssertionError(f"no answer in {_STEPS} steps: {json.dumps([m.content[:200] for m in messages])}")
+
+
+@cache
+def search_tools() -> tuple[Tool, ...]:
+    """The benchmark's search tool, for its name and words."""
+    return HotpotWorld(FewParagraphs(()), results=5).tools()
+
+
+@lru_cache(maxsize=2000)
+def search(item: Question, query: str) -> Observation:
+    """What the benchmark's search tool shows."""
+    return show(FewParagraphs(item.paragraphs).search(query, limit=5), query)
 
 
 def _reply(turn: Turn) -> Reply:
