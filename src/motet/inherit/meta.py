@@ -125,7 +125,7 @@ class MetaModel:
             return found if isinstance(found, str) else in_words(check(workflow, found, brief.roles, brief.effects))
 
         seen = {**self._seen(candidate), "workflow": brief.view.workflow(workflow)}
-        told = self._prompts("edit", **seen, history="", menu=brief.view.menu(choices))
+        told = self._prompts("edit", **seen, menu=brief.view.menu(choices))
         type_ = guided.edit_type(choices, workflow, brief.roles, brief.effects) if self.small else EditChoice
         found = _completed(await self._ask(told, type_, wrong, run=run), by_number)
         assert not isinstance(found, str)
