@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # What a node took with the embedded model on one of two busy cores, for the estimate that is told at the start.
 _SECONDS = 1.1
 # Benchmarks have long questions too; a prompt's tokens are most of the time here, so those are left out.
-_LONGEST = 120  # characters
+_LONGEST = 100  # characters
 
 app = typer.Typer(
     name="inherit",
@@ -39,7 +39,9 @@ def replay(
         str, typer.Option("--model", metavar="NAME", help="A model whose replies its requests decide.")
     ] = "embedded",
     tasks: Annotated[int, typer.Option("--tasks", metavar="N", min=1, help="How many tasks are drawn.")] = 20,
-    edits: Annotated[int, typer.Option("--edits", metavar="N", min=0, help="Edits of each task's workflow.")] = 2,
+    edits: Annotated[
+        int, typer.Option("--edits", metavar="N", min=0, help="Edits of each task's workflow, one after the other.")
+    ] = 1,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of the tasks and of the edits.")] = 0,
     benchmark: Annotated[
         str,
@@ -48,7 +50,7 @@ def replay(
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="The first N of the drawn tasks.")
     ] = None,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", metavar="N", min=1, help="Tokens of one reply.")] = 12,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", metavar="N", min=1, help="Tokens of one reply.")] = 8,
     store: StoreOption = None,
     as_json: JsonOption = False,
     progress: ProgressOption = Mode.auto,

@@ -31,6 +31,8 @@ from motet.runs.run import Run
 from motet.system import Configured, ModelRef, Needs
 from motet.task import Failure, Result, Task
 
+_CALL = 32  # tokens that a call of a tool without arguments may take
+
 
 class Replay(Configured):
     """The replay check as a system, so that it is a run like any other. Its result fails where an equality does not hold; ``details`` hold a ReplayCheck.
@@ -40,9 +42,9 @@ class Replay(Configured):
     """
 
     model: ModelRef = EXACT
-    edits: int = Field(default=2, ge=0)
+    edits: int = Field(default=1, ge=0)
     seed: int = 0
-    max_tokens: int = Field(default=12, gt=0)
+    max_tokens: int = Field(default=8, gt=0)
     tasks: tuple[Task, ...] = Field(min_length=1)
 
     @field_validator("model")
@@ -63,7 +65,7 @@ class Replay(Configured):
     @property
     def question(self) -> str:
         """The check as a task."""
-        return f"Replay {len(self.tasks)} tasks with {self.edits} edits each in every arm (seed {self.seed})"
+        return f"Replay in every arm: tasks {len(self.tasks)}, edits of each {self.edits}, seed {self.seed}"
 
     def needs(self) -> Needs:
         """The one model and the tools."""
@@ -86,17 +88,16 @@ async def check(
     *,
     run: Run,
     model: ModelRef = EXACT,
-    edits: int = 2,
+    edits: int = 1,
     seed: int = 0,
-    max_tokens: int = 12,
+    max_tokens: int = 8,
 ) -> ReplayCheck:
     """Carry out every arm in the scope ``run`` and compare. Ends early where running everything twice differs, since then there is nothing to compare with.
 
     Passes on what ends a run: its budget, cancellation, bad input, a store that fails.
     """
     courses = draw(tasks, edits=edits, seed=seed)
-    config = React(model=model, tools=TOOLS, max_steps=2, max_tokens=max_tokens, sampling=Sampling(temperature=0))
-    desk = _Desk(run, react_worker(config))
+    desk = _Desk(run, _worker(model, max_tokens=max_tokens))
     run.emit(
         "replay.began", tasks=len(courses), edits=sum(len(course.edits) for course in courses), nodes=node_runs(courses)
     )
@@ -113,6 +114,14 @@ async def check(
 def node_runs(courses: Sequence[Course]) -> int:
     """How many nodes are done live for ``courses`` in all arms, at most."""
     return sum(2 * course.nodes + 2 * course.affected for course in courses)
+
+
+def _worker(model: ModelRef, *, max_tokens: int) -> Worker:
+    """ReAct agents of at most two steps. Those that hold a tool have the room for a call of it."""
+    plain = React(model=model, tools=TOOLS, max_steps=2, max_tokens=max_tokens, sampling=Sampling(temperature=0))
+    holding = plain.model_copy(update={"max_tokens": max(max_tokens, _CALL)})
+    works = {False: react_worker(plain), True: react_worker(holding)}
+    return lambda node, instructions: works[bool(node.tools)](node, instructions)
 
 
 class _Candidate(NamedTuple):
@@ -266,6 +275,7 @@ def _hashes(course: Course, made: dict[ArmName, list[_Candidate]]) -> TaskHashes
         task=course.task.id,
         edits=tuple(edit.kind for edit in course.edits),
         outputs=course.nodes,
+        texts=len({output for _, _, output in _outputs(made["full"])}),
         sha256={name: _sha256(candidates) for name, candidates in made.items()},
     )
 

@@ -53,11 +53,12 @@ class Saving(Value):
 
 
 class TaskHashes(Value):
-    """A task with the edits made, how many node outputs were compared, and their SHA-256 in each arm."""
+    """A task with the edits made, how many node outputs were compared, how many different ``texts`` they were, and their SHA-256 in each arm."""
 
     task: str
     edits: tuple[Kind, ...]
     outputs: int
+    texts: int
     sha256: dict[ArmName, str]
 
 
@@ -92,12 +93,13 @@ class ReplayCheck(Value):
         return next(arm for arm in self.arms if arm.name == name)
 
     def text(self) -> str:
-        """The check for people, in lines of at most 100 characters."""
+        """The check for people, in lines of at most 100 characters where names are short."""
         edits = sum(len(task.edits) for task in self.tasks)
-        outputs = sum(task.outputs for task in self.tasks)
+        outputs, texts = (sum(getattr(task, name) for task in self.tasks) for name in ("outputs", "texts"))
         lines = [
-            f"replay check: {len(self.tasks)} of {self.wanted} tasks, {edits} edits, {outputs} node outputs in each arm, seed {self.seed}",
+            f"replay check of {len(self.tasks)} tasks of {self.wanted} with {edits} edits in all (seed {self.seed})",
             f"model: {self.model}",
+            f"{outputs} node outputs in each arm, {texts} different texts within their tasks",
             "",
             *self._arm_lines(),
             "",
@@ -107,8 +109,8 @@ class ReplayCheck(Value):
             "",
         ]
         if self.ok:
-            held = "byte-identical in every arm; tokens equal the sum over distinct record keys; no surprises"
-            return "\n".join([*lines, f"holds: {outputs} outputs {held}"])
+            held = "holds: outputs byte-identical in all arms; tokens the sum over distinct keys; no surprises"
+            return "\n".join([*lines, held])
         return "\n".join([*lines, *(f"does not hold: {problem}" for problem in self.problems)])
 
     def _arm_lines(self) -> list[str]:
