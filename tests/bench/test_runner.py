@@ -15,6 +15,7 @@ from motet.bench.runner import Done, read_plan, resume_bench, run_bench
 from motet.errors import InputError
 from motet.models.scripted import ScriptedModel
 from motet.runs.budget import Budget
+from motet.runs.commit import commit
 from motet.runs.run import Run
 from motet.settings import Provider, Settings
 from motet.store.check import check
@@ -22,6 +23,8 @@ from motet.store.store import Store
 from motet.system import System
 from motet.task import Result, Task
 from motet.testing import Faults, ModelServer
+from motet.tools.function import FunctionTool
+from motet.worlds import Write
 from tests.bench.toys import Buggy, reckoner
 
 SUMS = "tests.bench.toys:Sums"
@@ -181,6 +184,30 @@ async def test_a_bench_has_records_of_its_own_unless_it_is_warm(store: Store, wa
     await resume_bench(bench, store=store, systems=seers, parallel=1)
     own = [f"bench/{bench}/{name}/{epoch}" for epoch in (1, 2) for name in ("one", "two")]
     assert seen == (["solve"] * 5 if warm else [*own, own[0]])
+
+
+@pytest.mark.anyio
+async def test_a_bench_asks_nobody_about_plans(store: Store) -> None:
+    """A system that plans its writes has them carried out, as one that writes at once has."""
+    posted: list[str] = []
+
+    def post(text: str) -> str:
+        """Post a note."""
+        posted.append(text)
+        return "posted"
+
+    class Plans:
+        name = "plans"
+
+        async def solve(self, task: Task, *, run: Run) -> Result:
+            real = run.child("real", tools=[FunctionTool(post, effect="write", version="1")])
+            plan = [Write(tool="post", arguments={"text": task.id})]
+            await real.approve(plan)
+            await commit(real, plan)
+            return Result(status="completed", answer="")
+
+    await run_bench(plan_of(Plans(), size=2), store=store, systems=[Plans()], parallel=1)
+    assert posted == ["sum#0", "sum#1"]
 
 
 def test_a_sample_is_seeded_and_keeps_the_order() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import functools
 import json
 import os
+import random
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -174,6 +175,69 @@ async def test_a_plain_write_in_doubt_stops_the_commit_until_a_person_decides(
         assert result.status == "completed"
         assert served(service) == notes
         assert len(models.served) == REPLIES
+
+
+# Points that a run which plans gets to, and the moment when the service has kept a note.
+MOMENTS = (
+    "before send",
+    "before commit",
+    "after commit",
+    "before approval",
+    "after approval",
+    "before write",
+    "after intent",
+    "before confirm",
+    "after confirm",
+    "before result",
+    "after result",
+    "kept",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+@pytest.mark.parametrize("delivery", ["keyed", "confirmable"])
+async def test_commits_killed_at_random_end_in_the_same_state(home: Path, delivery: str) -> None:
+    """Twelve kills, several to a run: every note is posted once and in order, and only a model's reply in flight is asked for again."""
+    rng = random.Random(delivery)
+    expected = await anyio.to_thread.run_sync(calm_state, delivery)
+    victim: list[tuple[int, int]] = []
+
+    def strike(count: int) -> None:
+        if victim and victim[0][1] == count:
+            os.kill(victim.pop()[0], signal.SIGKILL)
+
+    killed = runs = 0
+    while killed < 12:
+        runs += 1
+        in_flight = 0
+        store = f"sqlite:///{home / f'runs-{runs}.db'}"
+        async with ModelServer(ScriptedModel("clerk", clerk)) as models, NoteService(after_write=strike) as service:
+            place: dict[str, Any] = {"store": store, "model": models.base_url, "service": service.url}
+            place |= {"delivery": delivery, "plan": True, "approve": True}
+            code = -signal.SIGKILL
+            while code == -signal.SIGKILL:
+                moment, at = rng.choice(MOMENTS), rng.randint(1, 4)
+                told = place if moment == "kept" else {**place, "kill": moment, "at": at}
+                process = await asyncio.create_subprocess_exec(
+                    sys.executable,
+                    "-m",
+                    "tests.runs.worker",
+                    json.dumps(told),
+                    stdout=asyncio.subprocess.PIPE,
+                    cwd=ROOT,
+                )
+                victim[:] = [(process.pid, at)] if moment == "kept" else []
+                out, _ = await process.communicate()
+                victim.clear()
+                code = process.returncode or 0
+                killed += code == -signal.SIGKILL
+                in_flight += code == -signal.SIGKILL and moment == "before commit"
+                place["run"] = out.decode().split("\n")[0] or place["run"]
+            assert code == 0
+            assert served(service) == list(NOTES)
+            assert len(models.served) == REPLIES + in_flight
+        assert final_state(store, place["run"]) == expected, (runs, delivery)
 
 
 class Posts:

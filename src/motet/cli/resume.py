@@ -84,7 +84,7 @@ def resume(
             from motet.cli.benchwork import Work, check_page, ray_from
 
             if yes:
-                raise InputError(f"run {row.id} is a bench, which carries out no plan of writes to the outside")
+                raise InputError(f"run {row.id} is a bench, which carries out plans of writes without asking")
             if any(value is not None for value in a_tasks):
                 raise InputError(
                     f"run {row.id} is a bench: every task of it has the same budget, which stays; --total-tokens and --total-money are the whole bench's"
