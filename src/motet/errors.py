@@ -180,3 +180,21 @@ class UnconfirmedWrite(RunError):
 
 class Cancelled(RunError):
     """Someone asked the run to stop."""
+
+
+def leading(group: ExceptionGroup[Exception]) -> Exception:
+    """The failure that a group of them comes down to, as from work done side by side: a bug if there is one, else what ends a run first."""
+
+    def weight(error: Exception) -> int:
+        order = (LeaseLost, InputError, Cancelled, UnconfirmedWrite, BudgetExceeded, MotetError)
+        return next((place for place, kind in enumerate(order) if isinstance(error, kind)), -1)
+
+    return min(_members(group), key=weight)
+
+
+def _members(group: ExceptionGroup[Exception]) -> list[Exception]:
+    return [
+        member
+        for error in group.exceptions
+        for member in (_members(error) if isinstance(error, ExceptionGroup) else [error])
+    ]

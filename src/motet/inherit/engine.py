@@ -22,7 +22,7 @@ from pydantic import JsonValue
 
 from motet.agent.react import React
 from motet.canonical import canonical, clean_text, digest
-from motet.errors import BudgetExceeded, ModelError, ToolError
+from motet.errors import BudgetExceeded, ModelError, ToolError, leading
 from motet.inherit.differences import diff
 from motet.inherit.execution import Execution, Outcome
 from motet.inherit.keys import Determinants, determine, environment_of, explain, is_greedy
@@ -121,8 +121,8 @@ class _Engine:
             async with asyncio.TaskGroup() as group:
                 for id_ in self.workflow.order:
                     self._works[id_] = group.create_task(self._node(self.workflow.by_id[id_]))
-        except BaseExceptionGroup as failures:
-            raise failures.exceptions[0] from None
+        except ExceptionGroup as failures:
+            raise leading(failures) from None
         if self.records is not None and self._stored:
             await self.records.store.flush()
         for stored in self._stored:
@@ -316,7 +316,7 @@ class _Engine:
         seconds = self.budget.seconds if self.budget else None
         try:
             async with asyncio.timeout(seconds) as clock:
-                result = await self.systems[node.id].solve(Task(question=asked), run=scope)
+                result = await _solved(self.systems[node.id], Task(question=asked), scope)
         except (ModelError, ToolError) as error:
             failure = Failure.of(error, scope=scope.scope)
         except BudgetExceeded as error:
@@ -375,6 +375,27 @@ class _Decided(NamedTuple):
         assert isinstance(value["changed"], list)
         record = NodeRecord.model_validate(value["record"]) if "record" in value else None
         return cls(str(value["how"]), str(value["why"]), tuple(map(str, value["changed"])), record)
+
+
+async def _solved(system: System, task: Task, scope: Run) -> Result:
+    """What ``system`` gives; work that it does side by side fails as one of its parts did."""
+    try:
+        given: object = await system.solve(task, run=scope)
+    except ExceptionGroup as group:
+        raise leading(group) from group
+    except asyncio.CancelledError:
+        current = asyncio.current_task()
+        if current is not None and current.cancelling():
+            raise
+        # Nobody cancelled it; let out, it would pass for the end of the whole execution.
+        raise RuntimeError(
+            f"in {scope.scope}, system {system.name} let a cancellation out that nobody had asked for"
+        ) from None
+    if not isinstance(given, Result):
+        raise TypeError(
+            f"in {scope.scope}, system {system.name}: solve must return a Result, and gave {type(given).__name__}"
+        )
+    return given
 
 
 def _failure(message: str, scope: Run) -> Failure:

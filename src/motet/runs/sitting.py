@@ -18,7 +18,16 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import sqlalchemy as sa
 from pydantic import JsonValue
 
-from motet.errors import BudgetExceeded, Cancelled, InputError, LeaseLost, MotetError, StoreError, UnconfirmedWrite
+from motet.errors import (
+    BudgetExceeded,
+    Cancelled,
+    InputError,
+    LeaseLost,
+    MotetError,
+    StoreError,
+    UnconfirmedWrite,
+    leading,
+)
 from motet.runs import lease
 from motet.runs.budget import Account, Budget
 from motet.runs.events import Events, Watcher
@@ -234,7 +243,7 @@ class Sitting:
             # Nobody cancelled it: something inside awaited work that had been cancelled, and let that out.
             raise RuntimeError("the system let a cancellation out that nobody had asked for") from None
         except ExceptionGroup as group:
-            raise _leading(group) from group
+            raise leading(group) from group
         finally:
             self._workers.discard(worker)
             if not worker.done():
@@ -370,24 +379,6 @@ async def begin(
         # After ``finish`` the lease is free and this changes nothing; otherwise the run stays resumable, and says so at once.
         with contextlib.suppress(MotetError):
             await asyncio.shield(_leave(store, fence, elapsed=None if sitting is None else sitting.elapsed))
-
-
-def _leading(group: ExceptionGroup[Exception]) -> Exception:
-    """The failure that a group of them comes down to, as from work done side by side: a bug if there is one, else what ends the run first."""
-
-    def weight(error: Exception) -> int:
-        order = (LeaseLost, InputError, Cancelled, UnconfirmedWrite, BudgetExceeded, MotetError)
-        return next((place for place, kind in enumerate(order) if isinstance(error, kind)), -1)
-
-    return min(_members(group), key=weight)
-
-
-def _members(group: ExceptionGroup[Exception]) -> list[Exception]:
-    return [
-        member
-        for error in group.exceptions
-        for member in (_members(error) if isinstance(error, ExceptionGroup) else [error])
-    ]
 
 
 async def _leave(store: Store, fence: Fence, *, elapsed: float | None) -> None:
