@@ -251,6 +251,8 @@ def _document(
     with_calls: bool,
     with_events: bool,
 ) -> dict[str, Any]:
+    from dataclasses import asdict
+
     from motet.cli.sight import errors_by_kind, totals_json
 
     row = sight.row
@@ -268,7 +270,7 @@ def _document(
         "config": sight.config,
         "tasks": [task.model_dump(mode="json") for task in sight.tasks],
         "result": sight.result.model_dump(mode="json") if sight.result else None,
-        "spent": sight.spent.model_dump(mode="json"),
+        "spent": asdict(sight.spent),
         "ledger": {
             by: {
                 name: {origin: totals_json(totals) for origin, totals in columns.items()}
