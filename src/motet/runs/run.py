@@ -33,11 +33,10 @@ from motet.value import Value
 from motet.worlds.world import World, Write
 
 _NAME = re.compile(r"[A-Za-z0-9_.#:-]{1,200}")
+_LABEL = re.compile(r"[A-Za-z0-9_.#:-]{1,60}")
 
 # The namespace of records that all runs share which are given no other.
 SHARED = "solve"
-
-_LABEL = re.compile(r"[A-Za-z0-9_.#:-]{1,60}")
 
 # Says whether a plan of writes that act outside may be carried out: yes or no to any, or asked with the plan. ``None``: there is nobody to ask.
 Approve: TypeAlias = bool | Callable[[Sequence[Write]], bool | Awaitable[bool]] | None
@@ -209,9 +208,9 @@ class Run:
             role=role or self.role,
         )
 
-    def aside(self, name: str, *, world: World | None = None) -> Run:
-        """A scope below this one, in its world or in ``world``, whose calls are in the ledger but count against no budget: for judging what was done here."""
-        run = self.child(name, world=world)
+    def aside(self, name: str) -> Run:
+        """A scope below this one whose calls are in the ledger but count against no budget: for judging what was done here."""
+        run = self.child(name)
         run._account = Account(Budget(), name=run.scope)
         return run
 
