@@ -171,7 +171,7 @@ class Changing(Says):
 
     _numbers: Iterator[int] = count()
 
-    @property  # type: ignore[override]
+    @property
     def info(self) -> ModelInfo:
         """What is known about it now."""
         return self._info.model_copy(update={"identity": f"changing {next(self._numbers)}"})

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from motet.runs.events import Event, Watcher
     from motet.task import Result, Task
 
-# What a node took with the embedded model on one of two busy cores, for the estimate that is told at the start.
+# Of one core for a node with the embedded model, for the estimate that is told at the start.
 _SECONDS = 1.1
 # Benchmarks have long questions too; a prompt's tokens are most of the time here, so those are left out.
 _LONGEST = 100  # characters
@@ -70,6 +70,7 @@ def replay(
     """
     from motet.api import solve
     from motet.cli.sit import sit
+    from motet.cli.story import counted
     from motet.cli.terminal import say
     from motet.inherit.replay import Replay, node_runs
     from motet.store.store import Store
@@ -78,7 +79,8 @@ def replay(
     drawn = _tasks(benchmark, number=tasks, seed=seed)[:limit]
     system = Replay(model=model, edits=edits, seed=seed, max_tokens=max_tokens, tasks=drawn)
     nodes = node_runs(system.courses)
-    takes = f", about {nodes * _SECONDS / 60:.0f} minutes" if str(system.model).startswith("embedded") else ""
+    minutes = counted(max(round(nodes * _SECONDS / 60), 1), "minute")
+    takes = f", about {minutes} of one core" if str(system.model).startswith("embedded") else ""
 
     def work(*, watchers: Sequence[Watcher], **onlookers: Any) -> Awaitable[Result]:
         heard = watchers if progress is Mode.json else [_milestones(watcher) for watcher in watchers]
