@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -12,10 +13,11 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from motet.errors import InputError, ModelRefusal
+from motet.errors import BudgetExceeded, InputError, ModelRefusal
 from motet.inherit import Node, Workflow, apply, check, diff, enumerate_edits
-from motet.inherit.engine import react_worker
+from motet.inherit.engine import Worker, react_worker
 from motet.inherit.execution import Execution
+from motet.inherit.records import Records
 from motet.models.model import Reply, Request, Sampling, ToolCall
 from motet.runs.budget import Budget
 from motet.runs.run import Run
@@ -535,3 +537,133 @@ def test_edits_touch_what_the_engine_takes_for_edited(store: Store) -> None:
     after = Workflow(nodes=(*kept, node("plan", "integrator", "dates", "mail")))
     second = team.execute(after, parent=first)
     assert set(second.affected) == after.closure(diff(FLOW, after).touched) == {"plan"}
+
+
+# Foreign nodes and other processes
+
+
+def _with_mail(work: Callable[[Task, Run], Awaitable[Any]], team: Team) -> Worker:
+    """``mail`` does ``work``, and the others are agents."""
+
+    def worker(node_: Node, instructions: str) -> System:
+        return Does(work) if node_.id == "mail" else react_worker(team.config)(node_, instructions)
+
+    return worker
+
+
+def test_a_node_whose_parts_fail_side_by_side_fails_as_one_of_them(store: Store) -> None:
+    """A task group's exception is no bug where all in it are failures of models; a bug among them is one."""
+    faults: list[Exception] = [ModelRefusal("the model declined")]
+
+    async def both(_task: Task, _run: Run) -> Result:
+        raise ExceptionGroup("two", [ModelRefusal("declined"), ExceptionGroup("more", [*faults])])
+
+    team = Team(store, "parts")
+    found = team.execute(FLOW, worker=_with_mail(both, team))
+    assert found.outcomes["mail"].ended.startswith("failed: ")
+    assert found.outcomes["dates"].status == "completed"
+    faults[:] = [ZeroDivisionError()]
+    with pytest.raises(ZeroDivisionError):
+        team.execute(FLOW, worker=_with_mail(both, team))
+
+
+def test_a_node_that_lets_a_cancellation_out_is_a_bug_and_not_the_end(store: Store) -> None:
+    """Nobody had asked for it: it is told with the node's scope, and nothing hangs."""
+
+    async def lost(_task: Task, _run: Run) -> Result:
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        future.cancel()
+        return await future
+
+    team = Team(store, "lost")
+    with pytest.raises(RuntimeError, match="candidate/mail, system does let a cancellation out"):
+        team.execute(FLOW, worker=_with_mail(lost, team))
+
+
+@pytest.mark.parametrize("given", [None, "text"])
+def test_a_node_that_gives_no_result_is_told_so(store: Store, given: str | None) -> None:
+    """With its scope, its system and what it gave."""
+
+    async def nothing(_task: Task, _run: Run) -> Any:
+        return given
+
+    team = Team(store, f"nothing {given}")
+    with pytest.raises(
+        TypeError, match=f"mail, system does: solve must return a Result, and gave {type(given).__name__}"
+    ):
+        team.execute(FLOW, worker=_with_mail(nothing, team))
+
+
+def test_a_bug_outweighs_what_ends_the_run(store: Store) -> None:
+    """A bug in what a node does when it is stopped is raised, though it comes second: a budget would hide it."""
+
+    async def bug(_task: Task, _run: Run) -> Result:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise ZeroDivisionError from None
+        return done("never")
+
+    team = Team(store, "both", lambda _id, _request: BudgetExceeded("used up", limit="calls"))
+    with pytest.raises(ZeroDivisionError):
+        team.execute(FLOW, worker=_with_mail(bug, team))
+
+
+def test_outputs_of_megabytes_are_inherited_whole(store: Store) -> None:
+    """They are read, recorded and reused as any others, and events stay small."""
+    team = Team(
+        store, "large", lambda id_, request: f"{id_} {'é☃ ' * 1_000_000}" if id_ == "mail" else told(id_, request)
+    )
+    first = team.execute(FLOW)
+    assert len(first.outcomes["mail"].output or "") > 2_000_000
+    second = team.execute(FLOW)
+    assert ran(second) == set()
+    assert second.outcomes["mail"].output == first.outcomes["mail"].output
+    assert all(len(json.dumps(payload)) < 10_000 for _, payload in team.events("inherit.reused"))
+
+
+def test_two_processes_may_work_on_one_key_at_once(store: Store) -> None:
+    """Each does the work that it began, neither spoils the other's record, and whoever comes later inherits."""
+    met: dict[str, list[str]] = {}
+
+    def say(id_: str, request: Request) -> str:
+        met.setdefault(id_, []).append(id_)
+        return told(id_, request)
+
+    with Store.open(store.url.render_as_string()) as other:
+        teams = [Team(opened, "shared", say) for opened in (store, other)]
+
+        async def both() -> list[Execution]:
+            into: list[list[Execution]] = [[], []]
+            runs = [await new_run(team.store) for team in teams]
+            work = [
+                work_once(team.store, run, team.work(FLOW, found))
+                for team, run, found in zip(teams, runs, into, strict=True)
+            ]
+            await asyncio.gather(*work)
+            return [found[0] for found in into]
+
+        executions = go(both())
+    assert executions[0].output == executions[1].output
+    assert ran(teams[0].execute(FLOW)) == set()
+
+
+def test_what_was_recorded_is_there_when_the_execution_ends(store: Store) -> None:
+    """Records ride on other commits, and the last of them is waited for."""
+    team = Team(store, "ends")
+    execution: list[Execution] = []
+    found: list[bool] = []
+
+    async def solve(task: Task, run: Run) -> Result:
+        result = await team.work(FLOW, execution)(task, run)
+        with Store.open(store.url.render_as_string()) as other:
+            records_ = Records(other, team.records.namespace)
+            keys = [outcome.key for outcome in execution[0].outcomes.values()]
+            found.extend([(await records_.get(key or "")).record is not None for key in keys])
+        return result
+
+    async def main() -> None:
+        await work_once(store, await new_run(store), solve)
+
+    go(main())
+    assert found == [True] * len(FLOW.nodes)

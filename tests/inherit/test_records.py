@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -148,3 +150,47 @@ def test_the_last_put_counts(store: Store) -> None:
     put(store, old)
     put(store, new)
     assert get(store, old.determinants.key).record == new
+
+
+def test_a_reader_sees_a_record_whole_or_told_as_damaged_whatever_others_do(store: Store) -> None:
+    """While one process damages and replaces it again and again, another reads either of two whole records or is told of the damage."""
+    either = [record("race", output="old"), record("race", output="new")]
+    key = either[0].determinants.key
+    put(store, either[0])
+    ended = threading.Event()
+
+    def meddle() -> None:
+        with Store.open(store.url.render_as_string()) as other:
+            for number in range(60):
+                put(other, either[number % 2])
+                body = sa.select(records.c.body).where(records.c.key == key).scalar_subquery()
+                change = [
+                    blobs.update().where(blobs.c.hash == body).values(data=b"x"),
+                    blobs.delete().where(blobs.c.hash == body),
+                ]
+                other.write_now(then=partial(sa.Connection.execute, statement=change[number % 3 % 2]))
+            put(other, either[1])
+        ended.set()
+
+    meddler = threading.Thread(target=meddle)
+    meddler.start()
+    seen = []
+    while not ended.is_set():
+        seen.append(get(store, key))
+    meddler.join()
+    assert all(found.record in either if found.record else "blob" in found.damage for found in seen)
+    assert get(store, key) == Lookup(either[1])
+
+
+def test_records_are_kept_alike_in_every_database(store_url: str) -> None:
+    """Stored, replaced, damaged and mended."""
+    old, new = record("any", output="old"), record("any", output="new")
+    with Store.open(store_url) as store:
+        assert get(store, old.determinants.key) == Lookup(None)
+        for made in (old, new):
+            put(store, made)
+            assert get(store, made.determinants.key) == Lookup(made)
+        store.write_now(then=lambda connection: connection.execute(blobs.update().values(data=b"x")))
+        assert "damaged" in get(store, new.determinants.key).damage
+        put(store, new)
+        assert get(store, new.determinants.key) == Lookup(new)
