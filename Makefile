@@ -15,7 +15,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3 python; d
 
 READY = $(VENV)/.ready
 # Each says at its top what it measures, and fails when Motet is below what it promises.
-BENCHMARKS = startup installed_size agent_steps in_flight store_commits corpus_index sandbox_start $(if $(MOTET_DATA_DIR),workbench)
+BENCHMARKS = startup installed_size agent_steps in_flight store_commits corpus_index sandbox_start inherit_engine inherit_records $(if $(MOTET_DATA_DIR),workbench)
 
 WEIGHTS = .motet/models/smollm2/manifest.json
 

@@ -56,10 +56,11 @@ async def work(started: Callable[[int], None] | None = None, *, seconds: float |
     if not (await asyncio.wait([talk], timeout=seconds))[0]:
         process.kill()
     out, _ = await talk
-    lines = out.decode().split("\n")
     assert process.returncode is not None
-    result = Result.model_validate_json(lines[1]) if len(lines) > 1 and lines[1] else None
-    return Done(process.returncode, lines[0], result)
+    # A run that was finished when its process died is not begun again, and has the result alone.
+    told = out.decode().split()
+    result = Result.model_validate_json(out.decode().splitlines()[-1]) if told and told[-1].endswith("}") else None
+    return Done(process.returncode, result.run_id if result and result.run_id else "".join(told[:1]), result)
 
 
 class Desk:
