@@ -67,7 +67,7 @@ def stored(store: Store, namespace: str) -> list[NodeRecord]:
     return store.read_now(read)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_default_draw_has_every_kind_and_valid_workflows_of_five_nodes_or_more(seed: int) -> None:
     """For any seed, twenty tasks with an edit each see all nine kinds; every candidate is valid, has five nodes or more, and differs from the one before."""
     courses = draw(TASKS[:20], edits=1, seed=seed)
@@ -90,7 +90,7 @@ def test_two_tasks_of_one_id_are_bad_input() -> None:
         draw([TASKS[0], TASKS[0]], edits=1, seed=0)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_tokens_of_the_inheriting_arms_are_the_sum_over_distinct_keys(store: Store, seed: int) -> None:
     """With a deterministic model every arm has the same outputs; the two that inherit spend what the records in the store, one for each key, say they cost, and less than all."""
     found, run_id = replayed(store, seed=seed, edits=6)
