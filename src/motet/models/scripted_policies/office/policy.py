@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from motet.models.model import Request, ToolCall
 from motet.models.scripted import Policy, Turn
 from motet.models.scripted_policies.control import answer
-from motet.models.scripted_policies.control.office import OfficeCraft
 from motet.models.scripted_policies.office.asked import Arguments, Ask, Find
 from motet.models.scripted_policies.office.mistakes import Table, Tendency, shipped
 from motet.models.scripted_policies.office.plan import Call, Plan, is_plan, make_plan, read_calls
@@ -34,6 +33,9 @@ def with_mistakes(table: Table) -> Policy:
 
 def play(request: Request, table: Table) -> Turn:
     """The next turn of whoever the request makes this."""
+    # What steers a team builds on its trade, so that either may be imported first.
+    from motet.models.scripted_policies.control.office import OfficeCraft
+
     control = answer(request, OfficeCraft())
     if control is not None:
         return control

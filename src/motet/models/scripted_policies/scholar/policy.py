@@ -11,7 +11,6 @@ from pydantic import JsonValue
 from motet.models.model import Request, ToolCall
 from motet.models.scripted import Turn
 from motet.models.scripted_policies.control import answer
-from motet.models.scripted_policies.control.scholar import ScholarCraft
 from motet.models.scripted_policies.forms import fill
 from motet.models.scripted_policies.office.mistakes import Tendency
 from motet.models.scripted_policies.scholar.lore import Lore, shipped
@@ -31,9 +30,13 @@ def policy(request: Request) -> Turn:
 
 def with_lore(lore: Lore) -> Callable[[Request], Turn]:
     """The policy with other mistakes or words."""
+    # What steers a team builds on its trade, so that either may be imported first.
+    from motet.models.scripted_policies.control.scholar import ScholarCraft
+
+    craft = ScholarCraft()
 
     def say(request: Request) -> Turn:
-        control = answer(request, ScholarCraft())
+        control = answer(request, craft)
         if control is not None:
             return control
         seat = Seat(request, lore)
