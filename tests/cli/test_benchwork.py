@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,6 +40,16 @@ def test_nothing_that_was_given_is_ignored(names: list[str], given: dict[str, ob
     whole = {"model": None, "tools": [], "settings": [], **given}
     with pytest.raises(InputError, match=said):
         built_systems(names, **whole)  # type: ignore[arg-type]
+
+
+def test_models_of_a_team_go_to_the_systems_that_are_teams() -> None:
+    """Each system with the key is given the model; where none has it, the flag is bad input and is named."""
+    given: dict[str, Any] = {"model": None, "tools": [], "settings": []}
+    react, team = built_systems(["react", "inherit"], **given, team_models={"judge_model": "scripted:echo"})
+    assert "judge_model" not in type(react).model_fields  # type: ignore[attr-defined]
+    assert (team.judge_model, team.meta_model) == ("scripted:echo", None)  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match="--meta-model: no system here has that key"):
+        built_systems(["react"], **given, team_models={"meta_model": "scripted:echo"})
 
 
 def test_what_belongs_to_ray_needs_ray() -> None:

@@ -92,6 +92,75 @@ def test_each_scope_has_its_lane() -> None:
     assert board.retries == 1
 
 
+def round_event(number: int, *nodes: str, **changes: Any) -> Event:
+    """A team is about to be tried."""
+    told = {
+        "round": number,
+        "origin": "edit",
+        "parent": 0,
+        "dropped": [],
+        "edits": ["prompt"],
+        "change": "x",
+        "hash": "h",
+    }
+    return event("inherit.round", f"t1/round-{number}", **{**told, "nodes": [{"id": id_} for id_ in nodes], **changes})  # fmt: skip
+
+
+def test_the_board_has_rounds_and_what_becomes_of_their_nodes() -> None:
+    """A round shows how its team came about, each node's state, and the judge's mark; who is done leaves the lanes."""
+    board = Board()
+    board.hear(replied("t1/round-1/edit"))
+    board.hear(round_event(1, "find", "check", "tell"))
+    assert board.lanes["t1/round-1/edit"].done
+    board.hear(event("inherit.reused", "t1/round-1/team/find", key="k", why="w", changed=[]))
+    board.hear(event("inherit.ran", "t1/round-1/team/check", key="k", why="w", changed=[]))
+    board.hear(replied("t1/round-1/team/check"))
+    (found,) = board.rounds.values()
+    assert found.words() == "round 1 · edit prompt · find (reused) check (runs) tell"
+    assert not board.lanes["t1/round-1/team/check"].done
+    board.hear(event("inherit.done", "t1/round-1/team/check", tokens=15, output="x"))
+    assert board.lanes["t1/round-1/team/check"].done
+    board.hear(event("inherit.failed", "t1/round-1/team/tell", why="w"))
+    board.hear(event("inherit.judged", "t1/round-1", quality=70, coverage=1, grounding=1, critique="", blamed=[]))
+    board.hear(event("inherit.chosen", "t1", round=1, quality=70, writes=0))
+    assert found.words() == "round 1 · edit prompt · find (reused) check (done) tell (failed) · quality 70 · chosen"
+    board.hear(event("inherit.spent", "t1/round-2", round=2, trying="edit", why="no"))
+    assert [item.words() for item in board.rounds.values()][1] == "round 2 · no team: no"
+    board.hear(round_event(3, nodes="(9,000 characters of JSON)"))
+    assert board.rounds["t1/round-3"].words() == "round 3 · edit prompt"
+
+
+def test_plain_progress_tells_outcomes_of_a_team_and_no_steps(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a node there is one line when it begins and one when it ends; an answer that was told is not told again; as JSON there is everything."""
+    happened = [
+        replied("t1/round-0/design"),
+        round_event(0, "find", origin="initial", edits=[], change=""),
+        event("inherit.ran", "t1/round-0/team/find", key="k", why="no record has its key", changed=[]),
+        replied("t1/round-0/team/find"),
+        event("agent.step", "t1/round-0/team/find", step=1, answer="a"),
+        event("answer.kept", "t1/round-0/team/find", answer="a"),
+        event("inherit.done", "t1/round-0/team/find", tokens=15, output="a"),
+        event("model.retry", "t1/round-0/judge", role="judge", attempt=1, wait=1.0, error="503"),
+        event("answer.kept", "t1", answer="a"),
+        event("answer.kept", "t1", answer="a"),
+    ]
+    progress = open_progress(Mode.plain)
+    for one in happened:
+        progress.event(one)
+    lines = [line.partition("s  ")[2] for line in capsys.readouterr().err.splitlines()]
+    assert lines == [
+        "t1/round-0  round 0, initial: a team of find",
+        "t1/round-0/team/find  runs: no record has its key",
+        "t1/round-0/team/find  done, 15 tokens: a",
+        "t1/round-0/judge  judge: attempt 1 failed, again in 1.0 s: 503",
+        "t1  best answer so far: a",
+    ]
+    progress = open_progress(Mode.json)
+    for one in happened:
+        progress.event(one)
+    assert len(capsys.readouterr().err.splitlines()) == len(happened)
+
+
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (20, 5), (4, 1)])
 def test_the_live_picture_fits_the_terminal(width: int, height: int) -> None:
     """However many scopes work and however small the terminal, no line is wider and the picture is not higher than it."""
@@ -99,6 +168,7 @@ def test_the_live_picture_fits_the_terminal(width: int, height: int) -> None:
     console = Console(file=out, width=width, height=height, force_terminal=False, emoji=False)
     live = Live(title="react · embedded", console=console)
     for number in range(50):
+        live.event(round_event(number, *(f"node_{index}" for index in range(20))))
         live.event(event("tool.called", f"t1/peer-{number}", tool="search", arguments={"query": "x" * 200}))
         live.delta(f"t1/peer-{number}", "streaming text " * 30)
     console.print(live.picture())

@@ -13,6 +13,8 @@ from motet.cli.options import (
     EngineOption,
     HtmlOption,
     JsonOption,
+    JudgeModelOption,
+    MetaModelOption,
     MoneyOption,
     ParallelOption,
     PriceOption,
@@ -23,6 +25,7 @@ from motet.cli.options import (
     TokensOption,
     TotalMoneyOption,
     TotalTokensOption,
+    WorkerModelOption,
     WorkersOption,
 )
 
@@ -36,6 +39,9 @@ def bench(
         list[str] | None, typer.Option("--systems", metavar="A,B", help="The systems to compare (default: react).")
     ] = None,
     model: Annotated[str | None, typer.Option("--model", metavar="NAME", help="The model of every system.")] = None,
+    meta_model: MetaModelOption = None,
+    judge_model: JudgeModelOption = None,
+    worker_model: WorkerModelOption = None,
     tools: Annotated[
         list[str] | None, typer.Option("--tools", metavar="A,B", help="Tools beside those of the benchmark.")
     ] = None,
@@ -123,7 +129,13 @@ def bench(
     names = split_names(["react"] if systems is None else systems)
     plan = draw_up(
         name,
-        built_systems(names, model=model, tools=split_names(tools or []), settings=settings or ()),
+        built_systems(
+            names,
+            model=model,
+            tools=split_names(tools or []),
+            settings=settings or (),
+            team_models={"meta_model": meta_model, "judge_model": judge_model, "worker_model": worker_model},
+        ),
         options=benchmark_values,
         limit=limit,
         sample=sample,

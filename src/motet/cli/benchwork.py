@@ -9,7 +9,7 @@ import shlex
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -382,17 +382,27 @@ def benchmark_options(*, subset: str | None, dialect: str | None, others: Sequen
 
 
 def built_systems(
-    names: Sequence[str], *, model: str | None, tools: Sequence[str], settings: Sequence[str]
+    names: Sequence[str],
+    *,
+    model: str | None,
+    tools: Sequence[str],
+    settings: Sequence[str],
+    team_models: Mapping[str, str | None] | None = None,
 ) -> list[System]:
     """The systems called ``names``, each with the flags and settings that it has a key for. Raises InputError for one that fits none.
 
-    A setting is for one system when it begins with its name and a dot; the second of two equal names is called NAME-2.
+    A setting is for one system when it begins with its name and a dot; the second of two equal names is called NAME-2. ``team_models`` has the models of
+    a team by their keys, such as ``judge_model``.
     """
     if not names:
         raise InputError("--systems names no system; name at least one, such as react or noop")
     flags: dict[str, tuple[tuple[str, ...], Any]] = {
         flag: ((key,), value)
-        for flag, key, value in (("--model", "model", model), ("--tools", "tools", tools))
+        for flag, key, value in (
+            ("--model", "model", model),
+            ("--tools", "tools", tools),
+            *((f"--{key.replace('_', '-')}", key, name) for key, name in (team_models or {}).items()),
+        )
         if value
     }
     counts: Counter[str] = Counter()
@@ -425,7 +435,7 @@ def _no_such_key(given: str, names: Sequence[str]) -> str:
     keys = sorted({key for name in names for key in fields(name)})
     if not keys:
         return f"{', '.join(names)} takes no settings"
-    wanted = given.partition(" ")[2] or given.removeprefix("--")
+    wanted = given.partition(" ")[2] or given.removeprefix("--").replace("-", "_")
     return f"no system here has that key{nearest(wanted.partition('=')[0].partition('.')[0], keys)}"
 
 

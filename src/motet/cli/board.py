@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from motet.cli.story import call_text, counted
+from motet.cli.story import call_text, counted, origin_words
 from motet.cli.terminal import one_line
 
 if TYPE_CHECKING:
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from motet.runs.events import Event
 
 _TAIL = 400  # characters of streaming text that are kept
+
+# What an event says of a node, in a word.
+_NODE = {"ran": "runs", "done": "done", "reused": "reused", "failed": "failed", "skipped": "skipped"}
 
 
 @dataclass
@@ -31,10 +34,26 @@ class Lane:
 
 
 @dataclass
+class Round:
+    """A round in which a team is tried: how the team came about, what becomes of its ``nodes`` by id, and how the round ended."""
+
+    index: int
+    how: str = ""
+    nodes: dict[str, str] = field(default_factory=dict)
+    outcome: str = ""
+
+    def words(self) -> str:
+        """One line."""
+        nodes = " ".join(f"{id_}{f' ({state})' if state else ''}" for id_, state in self.nodes.items())
+        return " · ".join(part for part in (f"round {self.index}", self.how, nodes, self.outcome) if part)
+
+
+@dataclass
 class Board:
-    """All scopes and the sums over them. ``replayed`` counts replies that came from the journal and cost nothing now."""
+    """All scopes, the rounds of teams by scope, and the sums over them. ``replayed`` counts replies that came from the journal and cost nothing now."""
 
     lanes: dict[str, Lane] = field(default_factory=dict)
+    rounds: dict[str, Round] = field(default_factory=dict)
     calls: int = 0
     replayed: int = 0
     retries: int = 0
@@ -47,6 +66,9 @@ class Board:
         """Take in an event."""
         payload: Mapping[str, Any] = event.payload
         if not event.scope:
+            return
+        if event.kind.startswith("inherit."):
+            self._hear_team(event.scope, event.kind.partition(".")[2], payload)
             return
         lane = self._lane(event.scope)
         lane.touched = event.time
@@ -76,6 +98,50 @@ class Board:
                 lane.doing, lane.tail = str(payload["status"]), ""
             case _:
                 pass
+
+    def _hear_team(self, scope: str, kind: str, payload: Mapping[str, Any]) -> None:
+        """What is told of teams: a round's own scope is kept as a Round, and whoever worked below it leaves the board when that is over."""
+        above, _, node = scope.rpartition("/team/")
+        if above:
+            state = _NODE.get(kind)
+            if state is not None:
+                self._round(above).nodes[node] = state
+            if kind in ("done", "reused", "failed", "skipped"):
+                self._leave(scope)
+            return
+        match kind:
+            case "round":
+                self._leave(scope)
+                found = self._round(scope)
+                found.how = origin_words(payload)
+                # A list that was too long for an event is told by its size; the nodes then come as they are heard of.
+                found.nodes = (
+                    {node["id"]: "" for node in payload["nodes"]} if isinstance(payload["nodes"], list) else {}
+                )
+            case "judged":
+                self._leave(scope)
+                self._round(scope).outcome = f"quality {payload['quality']}"
+            case "unjudged":
+                self._leave(scope)
+                self._round(scope).outcome = "no verdict"
+            case "spent":
+                self._leave(scope)
+                self._round(scope).outcome = one_line(f"no team: {payload['why']}", width=90)
+            case "chosen":
+                self._round(f"{scope}/round-{payload['round']}").outcome += " · chosen"
+            case _:
+                pass
+
+    def _round(self, scope: str) -> Round:
+        if scope not in self.rounds:
+            number = scope.rpartition("/round-")[2]
+            self.rounds[scope] = Round(int(number) if number.isdecimal() else len(self.rounds))
+        return self.rounds[scope]
+
+    def _leave(self, scope: str) -> None:
+        for lane in self.lanes.values():
+            if lane.scope == scope or lane.scope.startswith(f"{scope}/"):
+                lane.done = True
 
     def read(self, scope: str, text: str) -> None:
         """Take in a piece of a reply."""

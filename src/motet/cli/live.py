@@ -74,9 +74,11 @@ class Live:
             sys.stderr.flush()
 
     def picture(self) -> Group:
-        """What is drawn now: the sums, then the scopes at work, the latest heard of first to stay when there is no room."""
+        """What is drawn now: the sums, the latest rounds, then the scopes at work, the latest heard of first to stay when there is no room."""
         with self._lock:
             room = max(self._console.height - 3, 1)
+            rounds = [*self._board.rounds.values()][-max(room // 2, 1) :] if room > 1 else []
+            room -= len(rounds)
             working = [lane for lane in self._board.lanes.values() if not lane.done]
             shown = sorted(working, key=lambda lane: -lane.touched)[:room]
             lanes = [lane for lane in working if lane in shown]
@@ -87,7 +89,14 @@ class Live:
             for lane in lanes:
                 table.add_row(*self._row(lane))
             rest = len(working) - len(lanes)
-        parts: list[Text | Table] = [head, table]
+        width = self._console.width
+        told = [
+            Text(
+                f"  {one_line(found.words(), width=max(width - 2, 1))}", style="dim", no_wrap=True, overflow="ellipsis"
+            )
+            for found in rounds
+        ]
+        parts: list[Text | Table] = [head, *told, table]
         if rest:
             parts.append(Text(f"  and {rest} more", style="dim", no_wrap=True, overflow="ellipsis"))
         return Group(*parts)
