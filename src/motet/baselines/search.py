@@ -90,7 +90,7 @@ class Search(ABC):
         scope.emit("inherit.without", round=index, trying=trying, why=str(error))
 
     async def ask(
-        self, name: str, type_: type[A], *, run: Run, check: Callable[[Any], str] | None = None, **values: object
+        self, name: str, type_: type[A], /, *, run: Run, check: Callable[[Any], str] | None = None, **values: object
     ) -> A:
         """The meta-model's reply to the prompt ``name``. Raises ModelError."""
         return await ask(
@@ -104,7 +104,7 @@ class Search(ABC):
         )
 
     async def choose_edit(
-        self, name: str, choices: Sequence[Choice], workflow: Workflow, *, run: Run, **values: object
+        self, name: str, choices: Sequence[Choice], workflow: Workflow, /, *, run: Run, **values: object
     ) -> Edit:
         """One of ``choices`` for ``workflow``, as a small model chooses it. Raises ModelError, also where there are none."""
         if not choices:
