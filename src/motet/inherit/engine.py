@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 from pydantic import JsonValue
 
 from motet.agent.react import React
-from motet.canonical import canonical, clean_text, digest
+from motet.canonical import canonical, clean_text
 from motet.errors import BudgetExceeded, ModelError, ToolError, leading
 from motet.inherit.differences import diff
 from motet.inherit.execution import Execution, Outcome
@@ -147,11 +147,11 @@ class _Engine:
 
     def _number_equals(self) -> None:
         """Nodes that are asked the same: joined where their replies must be equal, else numbered, those of the last candidate as they were there."""
-        equals: defaultdict[str, list[str]] = defaultdict(list)
+        equals: defaultdict[tuple[object, ...], list[str]] = defaultdict(list)
         for id_ in self.workflow.order:
             node = self.workflow.by_id[id_]
             if node.role != self.roles.writer:
-                equals[digest({"spec": node.spec, "inputs": node.inputs})].append(id_)
+                equals[node.role, node.subtask, node.prompt, node.tools, node.inputs].append(id_)
         for ids in equals.values():
             if all(is_greedy(self.systems[id_]) for id_ in ids):
                 joined = [id_ for id_ in ids if id_ not in self.refresh]
