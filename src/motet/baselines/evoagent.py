@@ -14,12 +14,12 @@ from motet.canonical import canonical
 from motet.errors import BudgetExceeded, ModelError
 from motet.inherit.history import round_name
 from motet.inherit.team import Team
-from motet.inherit.words import clipped
 from motet.models.model import Message, Request
 from motet.prompts import load_prompts
 from motet.runs.run import Run
 from motet.system import Needs
 from motet.task import Failure, Result, Task
+from motet.words import clipped
 
 _DESCRIPTION = 1200  # characters of an expert's description that are kept
 _SEEN = 1500  # characters of the last observation that a specialist is described for

@@ -25,10 +25,10 @@ from motet.inherit.edits import Edit, apply
 from motet.inherit.roles import starts_of
 from motet.inherit.team import Desk, Team
 from motet.inherit.trial import Proposal
-from motet.inherit.words import listed, near, shown
 from motet.inherit.workflow import Workflow
 from motet.runs.run import Run
 from motet.task import Result, Task
+from motet.words import listed, near, shown
 
 _GENERATIONS = {"workbench": 3, "hotpotqa": 2}  # the paper's, by role set
 _OTHERWISE = 2  # inferred: HotpotQA's, for tasks of any kind

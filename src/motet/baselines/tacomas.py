@@ -25,11 +25,11 @@ from motet.inherit.roles import Effects, RoleSet, starts_of
 from motet.inherit.team import Desk, Team
 from motet.inherit.trial import Proposal
 from motet.inherit.validity import validate
-from motet.inherit.words import near, shown
 from motet.inherit.workflow import Node, Workflow
 from motet.runs.run import Run
 from motet.task import Result, Task
 from motet.value import Value
+from motet.words import near, shown
 
 _DELTA = 2000  # characters of one addition to a prompt
 _PROMPT = 6000  # characters of a prompt that are kept, the last ones

@@ -17,9 +17,9 @@ from motet.inherit.evolution import read_history
 from motet.inherit.history import History, Round
 from motet.inherit.render import to_dot, to_mermaid
 from motet.inherit.retelling import UNFINISHED, decided, retell, spot_of
-from motet.inherit.words import near
 from motet.store.queries import call_list
 from motet.usage import Totals
+from motet.words import near
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -17,10 +17,10 @@ from pydantic import JsonValue
 from motet.errors import InputError
 from motet.inherit.execution import Execution
 from motet.inherit.roles import RoleSet
-from motet.inherit.words import clipped, shown
 from motet.load import load_object
 from motet.runs.run import ToolUse
 from motet.value import Value
+from motet.words import clipped, shown
 from motet.worlds.world import Write
 
 _LINES, _WIDTH = 12, 200  # of ``problems`` and of ``backed``, each: the judge is sent both

@@ -9,9 +9,9 @@ from pydantic import BeforeValidator, Field
 from motet.inherit.audit import Audit
 from motet.inherit.edits import Edit
 from motet.inherit.execution import Execution
-from motet.inherit.words import listed, shown
 from motet.inherit.workflow import Text, Workflow
 from motet.value import Value
+from motet.words import listed, shown
 from motet.worlds.world import Write
 
 # How a candidate came about: designed first, edited from the one before, or designed anew. The other methods that try teams: mutated from one, crossed from two, changed

@@ -34,9 +34,9 @@ from motet.inherit.edits import (
     place,
 )
 from motet.inherit.roles import Effects, RoleSet
-from motet.inherit.words import json_line
 from motet.inherit.workflow import Node, Workflow
 from motet.value import Value
+from motet.words import json_line
 
 
 class Choice(Value):

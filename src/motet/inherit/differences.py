@@ -7,9 +7,9 @@ from itertools import takewhile
 from typing import Literal, TypeAlias
 
 from motet.inherit.render import label, mermaid_node
-from motet.inherit.words import clipped, listed, shown
 from motet.inherit.workflow import Node, Workflow
 from motet.value import Value
+from motet.words import clipped, listed, shown
 
 Field: TypeAlias = Literal["role", "subtask", "prompt", "tools", "inputs"]
 _FIELDS: tuple[Field, ...] = ("role", "subtask", "prompt", "tools", "inputs")

@@ -10,10 +10,10 @@ from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 from motet.errors import InputError
 from motet.inherit.roles import Effects, RoleSet
 from motet.inherit.validity import Problem, validate
-from motet.inherit.words import listed, near, shown
 from motet.inherit.workflow import Node, Text, Workflow
 from motet.settings import nearest
 from motet.value import Value
+from motet.words import listed, near, shown
 
 Kind: TypeAlias = Literal[
     "prompt", "subtask", "tools", "add_node", "remove_node", "add_edge", "remove_edge", "reorder_inputs", "insert_node"

@@ -28,12 +28,12 @@ from motet.inherit.execution import Execution, Outcome
 from motet.inherit.keys import Determinants, determine, environment_of, explain, is_greedy
 from motet.inherit.records import NodeRecord, Records
 from motet.inherit.roles import Given, RoleSet
-from motet.inherit.words import clipped
 from motet.inherit.workflow import Node, Workflow
 from motet.runs.budget import Budget
 from motet.runs.run import Found, Run
 from motet.system import Configured, System
 from motet.task import Failure, Result, Task
+from motet.words import clipped
 
 _TOLD = 200  # characters of an output that an event holds
 

@@ -18,13 +18,13 @@ from pydantic import BaseModel, JsonValue
 
 from motet.canonical import clean_text, digest, digest_bytes
 from motet.inherit.roles import Given
-from motet.inherit.words import clipped
 from motet.inherit.workflow import Node
 from motet.models.model import Model, ModelInfo, Sampling
 from motet.system import Configured, System
 from motet.task import Task
 from motet.tools.tool import Tool
 from motet.value import Value
+from motet.words import clipped
 from motet.worlds.world import World
 
 # Goes up whenever the engine shows nodes the same facts in another way, so that no older record fits any more.

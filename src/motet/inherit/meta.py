@@ -16,9 +16,9 @@ from motet.inherit.choices import Choice, enumerate_edits
 from motet.inherit.edits import Edit, check, check_drop, removable
 from motet.inherit.roles import starts_of
 from motet.inherit.validity import in_words, validate
-from motet.inherit.words import listed
 from motet.inherit.workflow import Node, Workflow
 from motet.runs.run import Run
+from motet.words import listed
 
 ROLE = "meta"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from motet.inherit.words import clipped, json_line
 from motet.inherit.workflow import Node, Workflow
+from motet.words import clipped, json_line
 
 _PLAIN = frozenset(" .,_-:()/!?+=")
 _LABEL = 60  # characters of a subtask in a picture

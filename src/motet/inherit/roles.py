@@ -19,12 +19,12 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from motet.errors import InputError
-from motet.inherit.words import count
 from motet.inherit.workflow import Node, Workflow
 from motet.prompts import Prompts
 from motet.settings import explain, nearest
 from motet.tools.tool import Effect, Tool
 from motet.value import Value
+from motet.words import count
 from motet.worlds.world import World
 
 ROLE_SETS = ("general", "hotpotqa", "workbench")

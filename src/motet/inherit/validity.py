@@ -9,9 +9,9 @@ from typing import Literal, TypeAlias
 
 from motet.errors import InputError
 from motet.inherit.roles import Effects, RoleSet, number_in_words
-from motet.inherit.words import count, listed, near, shown
 from motet.inherit.workflow import ID_PATTERN, Node, Workflow, cycle_in_words
 from motet.value import Value
+from motet.words import count, listed, near, shown
 
 Rule: TypeAlias = Literal[
     # nodes by themselves

@@ -13,9 +13,9 @@ from motet.canonical import canonical
 from motet.inherit.choices import Choice, menu
 from motet.inherit.execution import Execution, Outcome
 from motet.inherit.render import outline
-from motet.inherit.words import clipped, count
 from motet.inherit.workflow import Workflow
 from motet.tools.tool import Tool
+from motet.words import clipped, count
 
 _DOES = 160  # characters of what a tool says it does
 _OUTPUT = 1600  # characters of a node's output

@@ -22,9 +22,9 @@ from pydantic import AfterValidator, Field, JsonValue, ValidationError, field_va
 
 from motet.canonical import clean_text, digest
 from motet.errors import InputError
-from motet.inherit.words import near, shown
 from motet.settings import explain
 from motet.value import Value
+from motet.words import near, shown
 
 ID_PATTERN = r"^[a-z][a-z0-9_]{0,47}$"
 
