@@ -16,6 +16,7 @@ import yaml
 from pydantic import Field, create_model
 
 from motet.baselines.search import Search, quality
+from motet.canonical import clean_text
 from motet.errors import InputError, ModelError
 from motet.inherit.asking import Answer
 from motet.inherit.candidate import Candidate, Mark
@@ -253,9 +254,9 @@ def taught(workflow: Workflow, said: Capabilities, *, longest: int) -> Workflow:
     """``workflow`` with what is to be added to the prompts, of which the last ``longest`` characters are kept."""
     deltas: dict[str, str] = {}
     for agent in said.agents:
-        deltas.setdefault(agent.agent_id, agent.prompt_delta.strip())
+        deltas.setdefault(agent.agent_id, clean_text(agent.prompt_delta).strip())
     nodes = [
-        node.model_copy(update={"prompt": f"{node.prompt}\n{deltas[node.id]}"[-longest:]})
+        Node.model_validate({**node.model_dump(), "prompt": f"{node.prompt}\n{deltas[node.id]}"[-longest:]})
         if deltas.get(node.id)
         else node
         for node in workflow.nodes
@@ -268,11 +269,9 @@ def restructured(workflow: Workflow, proposed: Structure) -> Workflow:
     nodes = []
     for member in proposed.nodes:
         known = workflow.by_id.get(member.id)
-        if known is not None:
-            nodes.append(known.model_copy(update={"inputs": member.inputs}))
-        else:
-            nodes.append(Node.model_validate(member.model_dump()))
-    return workflow.model_copy(update={"nodes": tuple(sorted(nodes, key=lambda node: node.id))})
+        made = {**known.model_dump(), "inputs": member.inputs} if known is not None else member.model_dump()
+        nodes.append(Node.model_validate(made))
+    return Workflow(name=workflow.name, rationale=workflow.rationale, nodes=tuple(nodes))
 
 
 @cache
