@@ -8,17 +8,20 @@ compiled graph there.
 
 - no model: nodes that answer without asking anybody, store off: the engine alone.
 - store off: Motet has no mode without a journal, so this is the journal on a file system in memory (/dev/shm, where there is one), and no records.
-- store on: journal and records on disk, synced before a reply is used; nothing is found.
+- journal on disk: the same on disk, synced before a reply is used.
+- store on: with records too: each node is looked up, in vain, and recorded.
 - inherited: the same once more, and every node is found.
 - langgraph: ``StateGraph`` with a node function for each node, the same model, and the outputs in one dictionary with a reducer; nothing is kept.
-- langgraph, saver: with its ``AsyncSqliteSaver`` on disk and ``durability="sync"``, which like Motet goes on when what was done is stored.
+- langgraph, saver: with its ``AsyncSqliteSaver`` on disk and ``durability="sync"``, which like Motet goes on when what was done is stored. It
+  stores each step of the graph, where Motet's journal stores each reply; so it is told beside the journal on disk.
 
-Edits: a graph of 10 layers of 5 nodes and one that reads the last layer, each reading two nodes of the layer before, with a model that takes 20 ms. The prompt
-of one node is changed, in each layer once, and the graph is executed after each change: all of it, or with what the unchanged graph left. LangGraph's cache of nodes
+Edits: a graph of 10 layers of 5 nodes and one that reads the last layer, each reading two nodes of the layer before, with a model that takes 50 ms. The prompt
+of one node is changed, in every second layer once, and the graph is executed after each change: all of it, or with what the unchanged graph left. LangGraph's cache of nodes
 is left out: it knows a node by its input alone, and would hand on what was there before the change.
 
-Exits with 1 when a node costs 1 ms or more with the store off, in the least of the rounds; when Motet with its store is slower than LangGraph with its own; or when an
-inherited execution is no faster or gives other outputs.
+Nothing here waits for a network, so on a machine with nothing else to do a node takes about as long as its processor time, all threads of the process together; on a busy
+one the clock tells of the neighbours. Exits with 1 when a node costs 1 ms of processor time or more with the store off, in the least of the rounds; when Motet with its journal on disk is slower than LangGraph with its saver; or when
+inherited executions are no faster or give other outputs.
 """
 
 from __future__ import annotations
@@ -51,7 +54,7 @@ from motet.system import Configured, ModelRef, Needs
 from motet.usage import Usage
 
 QUESTION = "What do the entries add up to?"
-LAYERS, WIDTH, SECONDS = 10, 5, 0.02
+LAYERS, WIDTH, SECONDS = 10, 5, 0.05
 ROLES = named_roles("general").model_copy(update={"max_nodes": 10_000, "max_edges": 100_000})
 GREEDY = Sampling(temperature=0)
 
@@ -276,6 +279,9 @@ async def compare(workflow: Workflow, *, rounds: int, disk: Store, memory: Store
         async def once(name: str = name) -> Cost:
             return (await with_motet(workflow, store=disk, namespace=f"1{name}", model=model))[0]
 
+        async def journal() -> Cost:
+            return (await with_motet(workflow, store=disk, model=model))[0]
+
         async def off() -> Cost:
             return (await with_motet(workflow, store=memory, model=model))[0]
 
@@ -291,6 +297,7 @@ async def compare(workflow: Workflow, *, rounds: int, disk: Store, memory: Store
         arms: list[tuple[str, Callable[[], Awaitable[Cost]]]] = [
             ("motet, no model", alone),
             ("motet, store off", off),
+            ("motet, journal on disk", journal),
             ("motet, store on", once),
             ("motet, inherited", twice),
             ("langgraph", unsaved),
@@ -312,10 +319,10 @@ class Edits(NamedTuple):
 
 
 async def compare_edits(*, rounds: int, disk: Store) -> dict[str, list[Edits]]:
-    """An edit in each layer, executed in full, with inheritance, and by LangGraph."""
+    """An edit in every second layer, executed in full, with inheritance, and by LangGraph."""
     found: defaultdict[str, list[Edits]] = defaultdict(list)
     base = layered()
-    edits = [edited(base, f"n{layer}_{layer % WIDTH}") for layer in range(LAYERS)]
+    edits = [edited(base, f"n{layer}_{layer % WIDTH}") for layer in range(0, LAYERS, 2)]
     folder = Path(str(disk.url.database)).parent
     for number in range(rounds):
         outputs: dict[str, list[str | None]] = {}
@@ -389,15 +396,15 @@ def main() -> int:
         shape: {
             arm: {
                 "ms_per_node": median_ms(rounds, asked.nodes, "seconds"),
-                "least_ms_per_node": min(cost.seconds for cost in rounds) / asked.nodes * 1e3,
                 "cpu_ms_per_node": median_ms(rounds, asked.nodes, "cpu"),
+                "least_cpu_ms_per_node": min(cost.cpu for cost in rounds) / asked.nodes * 1e3,
             }
             for arm, rounds in arms.items()
         }
         for shape, arms in found.items()
     }
-    least = {shape: arms["motet, store off"]["least_ms_per_node"] for shape, arms in costs.items()}
-    beside = {shape: ratio(arms, "motet, store on", "langgraph, saver") for shape, arms in found.items()}
+    least = {shape: arms["motet, store off"]["least_cpu_ms_per_node"] for shape, arms in costs.items()}
+    beside = {shape: ratio(arms, "motet, journal on disk", "langgraph, saver") for shape, arms in found.items()}
     saved = ratio(edits, "motet, inherited", "motet, in full")
     ok = max(least.values()) < 1 and min(beside.values()) >= 1 and saved > 1
     rows = [[shape, arm, *cost.values()] for shape, arms in costs.items() for arm, cost in arms.items()]
@@ -406,12 +413,12 @@ def main() -> int:
         for arm, rounds in edits.items()
     ]
     text = (
-        f"{asked.nodes} nodes; {asked.rounds} interleaved rounds: medians, and the least\n\n"
-        f"{table(['graph', 'arm', 'ms/node', 'least', 'CPU ms/node'], rows)}\n\n"
-        f"{LAYERS} edits of a graph of {LAYERS * WIDTH + 1} nodes of {SECONDS * 1e3:.0f} ms each\n\n"
+        f"{asked.nodes} nodes; {asked.rounds} interleaved rounds: medians, and the least of them\n\n"
+        f"{table(['graph', 'arm', 'ms/node', 'CPU ms/node', 'least CPU'], rows)}\n\n"
+        f"{LAYERS // 2} edits of a graph of {LAYERS * WIDTH + 1} nodes of {SECONDS * 1e3:.0f} ms each\n\n"
         f"{table(['arm', 'seconds', 'nodes done', 'times as fast as in full'], edit_rows)}\n\n"
-        f"store off, at the least: {' and '.join(f'{value:.2f} ms {shape}' for shape, value in least.items())} (wanted: under 1); "
-        f"store on: {' and '.join(f'{value:.1f} times as fast as langgraph {shape}' for shape, value in beside.items())} (wanted: 1); "
+        f"store off, least processor time a node: {' and '.join(f'{value:.2f} ms {shape}' for shape, value in least.items())} (wanted: under 1); "
+        f"journal on disk: {' and '.join(f'{value:.1f} times as fast as langgraph {shape}' for shape, value in beside.items())} (wanted: 1); "
         f"inherited: {saved:.1f} times as fast as in full: {'PASS' if ok else 'FAIL'}"
     )
     facts = {

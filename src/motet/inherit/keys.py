@@ -98,7 +98,7 @@ def determine(
     except _NamelessError:
         return None
     infos = [
-        model.info if isinstance(model, Model) else models[model] for model in dict.fromkeys(system.needs().models)
+        models[model] if isinstance(model, str) else model.info for model in dict.fromkeys(system.needs().models)
     ]
     kind = type(system)
     return Determinants(

@@ -135,7 +135,7 @@ class RoleSet(Value):
             raise ValueError("no role may give the output; one needs `output: true`")
         return self
 
-    @property
+    @cached_property
     def writer(self) -> str | None:
         """The role that may write, if there is one."""
         return next((name for name, role in self.roles.items() if role.tools == "write"), None)
