@@ -108,7 +108,7 @@ def final_words(history: History) -> str:
     assert before is not None
     assert after is not None
     if before.hash == after.hash:
-        return "it is the chosen one" if history.chosen == first.index else "none"
+        return "no difference"
     return diff(before, after).words()
 
 

@@ -103,7 +103,7 @@ def _node_ran(payload: Payload) -> str:
 
 def _judged(payload: Payload) -> str:
     marks = f"quality {payload['quality']}, coverage {payload['coverage']}, grounding {payload['grounding']}"
-    blamed = f"; to blame: {', '.join(payload['blamed'])}" if payload["blamed"] else ""
+    blamed = f"; to blame: {', '.join(dict.fromkeys(payload['blamed']))}" if payload["blamed"] else ""
     return f"the judge: {marks}{blamed}: {one_line(payload['critique'], width=70)}"
 
 
