@@ -253,7 +253,7 @@ class Asked:
             if (found := re.search(rf"^\[{re.escape(id_)}\](?: \(.*\))?\n", body, re.MULTILINE))
         ]
         heads.sort()
-        ends = [start for start, _, _ in heads[1:]] + [len(body)]
+        ends = [*(start for start, _, _ in heads), len(body)][1:]
         texts = {id_: _without_trace(body[after:end]) for (_, after, id_), end in zip(heads, ends, strict=True)}
         return {id_: text for id_, text in texts.items() if not text.startswith("(no output: ")}
 
