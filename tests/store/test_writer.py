@@ -313,3 +313,19 @@ def test_conversations_are_rebuilt_as_they_were(
         assert read == sent
         below = [call.scope for call in call_list(store, "r1", scope="t1")]
         assert below == [scope for scope, _ in sent if scope in ("t1", "t1/a")]
+
+
+def test_a_write_put_later_comes_before_what_is_put_after_it(store: Store) -> None:
+    """It rides on the next commit, in the order of both; alone it leaves after a moment, its failure is its own, and a closed store refuses it."""
+    order: list[str] = []
+    later = store.post_later(then=lambda _connection: order.append("later"))
+    wrong = store.post_later(then=lambda _connection: 1 // 0)
+    store.write_now(then=lambda _connection: order.append("now"))
+    assert later.done()
+    # A group with a failure in it is done again one by one.
+    assert order[-2:] == ["later", "now"]
+    assert isinstance(wrong.exception(timeout=60), ZeroDivisionError)
+    assert store.post_later(then=lambda _connection: 7).result(timeout=60) == 7
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.post_later()
