@@ -6,7 +6,7 @@ import asyncio
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -14,19 +14,19 @@ from pydantic import JsonValue
 
 from motet.inherit.evolution import read_history
 from motet.inherit.history import History
-from motet.inherit.team import Team
 from motet.models.model import Request
 from motet.runs.budget import Budget
 from motet.runs.run import Offer, Run
 from motet.store.queries import event_list
 from motet.store.store import Store
+from motet.system import System
 from motet.task import Result, Task
 from motet.tools.tool import Tool
 from motet.usage import Usage
 from motet.worlds.world import World
 from tests.inherit.studio import marks
 from tests.inherit.team import speaker, told
-from tests.runs.desk import TASK, Answer, Does, Says, go, interrupted, new_run, sit
+from tests.runs.desk import TASK, Answer, Does, Says, go, new_run, sit
 
 Said: TypeAlias = "JsonValue | Exception | Callable[[Request], JsonValue | Exception]"
 
@@ -57,7 +57,7 @@ class Crew:
     def __init__(
         self,
         store: Store,
-        system: type[Team],
+        system: Callable[..., System],
         said: Mapping[str, Sequence[Said]],
         *,
         say: Callable[[str, Request], Answer] = told,
@@ -73,6 +73,7 @@ class Crew:
         self.offers: tuple[Offer, ...] = ()
         self._say = say
         self._until: int | None = None
+        self._sitter: asyncio.Task[None] | None = None
         self._world = world
         self._namespace = f"crew-{next(_NUMBERS)}"
         self._system = system(model=self.model, tools=tuple(tools), **config)
@@ -96,8 +97,15 @@ class Crew:
         async def main() -> None:
             self.run_id = await new_run(self.store, task)
             self._until = len(self.model.requests) + position
-            await interrupted(self.store, self.run_id, self._work, task=task, namespace=self._namespace)
-            self._until = None
+            self._sitter = asyncio.current_task()
+            assert self._sitter is not None
+            try:
+                await self._sit(task, None)
+            except asyncio.CancelledError:
+                self._sitter.uncancel()
+                self._until = None
+                return
+            raise AssertionError(f"the run has no call {position}")
 
         go(main())
 
@@ -117,9 +125,15 @@ class Crew:
         finally:
             self.offers = run.offers
 
-    def _answer(self, request: Request) -> Answer:
+    async def _break_off(self) -> Answer:
+        assert self._sitter is not None
+        self._sitter.cancel()
+        await asyncio.Event().wait()
+        raise AssertionError("cancelled before")
+
+    def _answer(self, request: Request) -> Answer | Awaitable[Answer]:
         if self._until is not None and len(self.model.requests) > self._until:
-            raise asyncio.CancelledError
+            return self._break_off()
         kind = kind_of(request)
         script = self.said.get(kind, ())
         if not script:

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from motet.baselines.evomas import COMPONENTS, Crossed, CrossedNode, EvoMAS, MutatedNode, Mutation, crossed, mutated
 from motet.inherit import Workflow, enumerate_edits
-from motet.inherit.edits import apply
+from motet.inherit.edits import NodeTools, apply
 from motet.inherit.roles import starts_of
 from motet.store.store import Store
 from motet.task import Task
-from tests.baselines.crew import Crew, story
+from tests.baselines.crew import Crew, Said, story
 from tests.inherit.graphs import GENERAL, TOOLS, office
 from tests.inherit.studio import marks
 
@@ -62,7 +62,7 @@ def child(prompt: str, *, topology: str = "first") -> dict[str, Any]:
     return {"topology": topology, "nodes": [{"id": "answer", "subtask": "", "prompt": prompt, "tools": None}]}
 
 
-PARENTS = {"parents": ["alone", "pair"]}
+PARENTS: Said = {"parents": ["alone", "pair"]}
 
 
 @given(MUTATIONS)
@@ -79,9 +79,8 @@ def test_a_small_model_s_mutations_are_of_one_component_too() -> None:
     offered = [choice for choice in enumerate_edits(office(), GENERAL, TOOLS) if choice.kind in kinds]
     assert {kinds[choice.kind] for choice in offered} == set(COMPONENTS)
     for choice in offered:
-        edit = choice.complete(
-            subtask="Another.", prompt="Another.", tools=choice.edit.tools if choice.kind == "tools" else ()
-        )  # type: ignore[union-attr]
+        tools = choice.edit.tools if isinstance(choice.edit, NodeTools) else ()
+        edit = choice.complete(subtask="Another.", prompt="Another.", tools=tools)
         assert components(office(), apply(office(), edit)) == {kinds[choice.kind]}
 
 
@@ -163,8 +162,8 @@ def test_what_a_model_gets_wrong_twice_is_recorded_and_the_breeding_goes_on(
 def test_results_are_inherited_only_where_that_is_asked_for(store: Store, reuse: bool) -> None:
     """As a baseline it works every node of every candidate anew; with ``inherit`` what a mutation does not reach is taken over."""
     said: dict[str, Any] = {"parents": [PARENTS], "mutate": [rewrite("One."), rewrite("Two.")]}
-    config = {"inherit": True} if reuse else {}
-    told = story(Crew(store, EvoMAS, said, mutation=1.0, **config).solve())
+    crew = Crew(store, EvoMAS, said, mutation=1.0, inherit=True) if reuse else Crew(store, EvoMAS, said, mutation=1.0)
+    told = story(crew.solve())
     assert any(item.inherited for item in told.rounds) == reuse
 
 
