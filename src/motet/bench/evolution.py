@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from statistics import StatisticsError, correlation
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -18,7 +17,7 @@ from pydantic import Field
 
 from motet.bench.benchmark import CANDIDATE
 from motet.bench.plan import Plan
-from motet.bench.scoring.statistics import Estimate, estimate
+from motet.bench.scoring.statistics import Estimate, estimate, spearman
 from motet.inherit.evolution import read_history
 from motet.inherit.history import History, Round
 from motet.store.schema import runs, scores, tasks
@@ -36,6 +35,7 @@ class Trial(NamedTuple):
     cluster: str | None
     history: History
     scores: Mapping[int, float]
+    epoch: int = 1
 
     @property
     def chosen(self) -> float:
@@ -179,7 +179,7 @@ def read_trials(connection: sa.Connection, bench_id: str, plan: Plan) -> dict[st
             continue
         told = read_history(Result.model_validate_json(read_blob(connection, row.result)))
         if told is not None:
-            found[cell.label].append(Trial(cell.task_id, row.cluster, told, scored[row.id]))
+            found[cell.label].append(Trial(cell.task_id, row.cluster, told, scored[row.id], cell.epoch))
     return dict(found)
 
 
@@ -250,14 +250,15 @@ def _kinds(tried: Sequence[tuple[Trial, Round]]) -> Iterator[Kind]:
             affected=sum(item.affected for _, item in members) / number,
             better=sum(found > 0 for found in gains),
             worse=sum(found < 0 for found in gains),
-            judged_better=sum(_judged_gain(trial, item) > 0 for trial, item in members),
+            judged_better=sum((judged_gain(trial, item) or 0) > 0 for trial, item in members),
         )
 
 
-def _judged_gain(trial: Trial, item: Round) -> int:
+def judged_gain(trial: Trial, item: Round) -> int | None:
+    """By how much the judge's quality of a round's candidate differs from its parent's; ``None`` where one of them has none."""
     parent = next((other for other in trial.history.rounds if other.index == item.parent), None)
     if item.verdict is None or parent is None or parent.verdict is None:
-        return 0
+        return None
     return item.verdict.quality_score - parent.verdict.quality_score
 
 
@@ -267,15 +268,4 @@ def _agreement(tried: Sequence[tuple[Trial, Round]]) -> float | None:
         for trial, item in tried
         if item.verdict is not None and item.index in trial.scores
     ]
-    try:
-        return correlation(_ranks([mark for mark, _ in pairs]), _ranks([score for _, score in pairs]))
-    except StatisticsError:
-        return None
-
-
-def _ranks(values: Sequence[float]) -> list[float]:
-    """Mean ranks, equal for equal values, as Spearman's correlation takes them."""
-    places: dict[float, list[int]] = defaultdict(list)
-    for place, value in enumerate(sorted(values)):
-        places[value].append(place)
-    return [sum(places[value]) / len(places[value]) for value in values]
+    return spearman([mark for mark, _ in pairs], [score for _, score in pairs])

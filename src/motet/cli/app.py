@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from motet.cli import bench, check, compare, doctor, inherit, models, resume, runs, show, solve, store
+from motet.cli import bench, check, compare, doctor, inherit, models, resume, runs, show, solve, store, study
 from motet.cli.terminal import clean, prepare, say
 from motet.version import __version__
 
@@ -56,6 +56,7 @@ def root(
 
 app.command("solve")(solve.solve)
 app.command("bench")(bench.bench)
+app.command("study")(study.study)
 app.command("resume")(resume.resume)
 app.add_typer(runs.app, name="runs", short_help="List runs; remove some; stop one.")
 inherit.app.command("check")(check.check)

@@ -113,7 +113,7 @@ class Models:
             from motet.models.embedded import open_embedded
 
             return open_embedded(name)
-        if kind == "scripted" and "@" not in name:
+        if kind == "scripted" and "://" not in name:
             from motet.models.scripted import open_scripted
 
             return open_scripted(name)

@@ -7,6 +7,7 @@ count tokens as the embedded model would.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
@@ -34,8 +35,13 @@ POLICIES = ("echo", "office", "reader", "scholar")
 
 
 def open_scripted(name: str) -> Model:
-    """The scripted model ``NAME`` or ``scripted:NAME``. Raises InputError for an unknown name, or without the tokenizer."""
-    chosen = name.removeprefix("scripted:")
+    """The scripted model ``NAME`` or ``scripted:NAME``; ``NAME@F`` makes those workers' mistakes F times as often, where it makes any.
+
+    Raises InputError for an unknown name, a factor that is none, or without the tokenizer.
+    """
+    chosen, at, given = name.removeprefix("scripted:").partition("@")
+    if at:
+        return _of_strength(name, chosen, given)
     if chosen == "echo":
         return ScriptedModel("echo", echo)
     if chosen == "reader":
@@ -51,6 +57,31 @@ def open_scripted(name: str) -> Model:
 
         return ScriptedModel("scholar", scholar.policy, version=scholar.version())
     raise InputError(f"unknown scripted model {name!r}{nearest(chosen, POLICIES)}")
+
+
+def _of_strength(name: str, chosen: str, given: str) -> Model:
+    try:
+        factor = float(given)
+    except ValueError:
+        factor = math.nan
+    if not 0 <= factor < math.inf:
+        raise InputError(
+            f"scripted model {name!r}: after @ comes how often mistakes are made, such as 0.5, and not {given!r}"
+        )
+    if chosen == "office":
+        from motet.models.scripted_policies import office
+        from motet.models.scripted_policies.office import mistakes
+
+        policy: Policy = office.with_mistakes(mistakes.shipped().times(factor))
+        return ScriptedModel(f"office@{factor:g}", policy, version=office.version())
+    if chosen == "scholar":
+        from motet.models.scripted_policies import scholar
+        from motet.models.scripted_policies.scholar import lore
+
+        policy = scholar.with_lore(lore.shipped().times(factor))
+        return ScriptedModel(f"scholar@{factor:g}", policy, version=scholar.version())
+    known = nearest(chosen, POLICIES) if chosen not in POLICIES else "; office and scholar do"
+    raise InputError(f"scripted model {name!r}: {chosen} makes no mistakes that could be more or fewer{known}")
 
 
 def echo(request: Request) -> str:

@@ -1,4 +1,4 @@
-"""Intervals for benchmark scores: Wilson's for rates, seeded bootstraps for means and for paired differences.
+"""Intervals for benchmark scores: Wilson's for rates, seeded bootstraps for means, for paired differences and for rank correlations.
 
 - Tasks that are near-copies of each other share a cluster. A bootstrap draws whole clusters, so that ten copies of one task count as
   one piece of evidence and not as ten. Every estimate says how many values and how many clusters it rests on.
@@ -18,8 +18,8 @@ import random
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from statistics import NormalDist
-from typing import Literal, TypeAlias
+from statistics import NormalDist, StatisticsError, correlation
+from typing import Literal, NamedTuple, TypeAlias
 
 Method: TypeAlias = Literal["wilson", "bootstrap", "cluster bootstrap", "wilson over clusters", "none"]
 
@@ -132,6 +132,93 @@ def paired(
     )
 
 
+def ratio(
+    parts: Sequence[float],
+    wholes: Sequence[float],
+    *,
+    clusters: Sequence[Hashable | None] | None = None,
+    seed: int = 0,
+    confidence: float = 0.95,
+    resamples: int = RESAMPLES,
+) -> Estimate:
+    """The sum of ``parts`` over the sum of ``wholes``, none of which is negative, with its (cluster) bootstrap interval.
+
+    There is none where all wholes are 0. Raises ValueError for unequal lengths.
+    """
+    if len(parts) != len(wholes):
+        raise ValueError(f"{len(parts)} parts and {len(wholes)} wholes")
+    places = _places(len(parts), clusters)
+    sums = [(math.fsum(parts[at] for at in group), math.fsum(wholes[at] for at in group)) for group in places]
+    groups = [(part, whole) for part, whole in sums if whole]
+    n, count, whole = len(parts), len(places), math.fsum(whole for _, whole in groups)
+    if not groups:
+        return Estimate(None, None, None, n, count, "none", confidence)
+    value = math.fsum(part for part, _ in groups) / whole
+    drawn = _resampled(groups, whole, seed=seed, confidence=confidence, resamples=resamples)
+    if drawn is None:
+        return Estimate(value, None, None, n, count, "none", confidence)
+    method: Method = "bootstrap" if count == n else "cluster bootstrap"
+    return Estimate(value, drawn.low, drawn.high, n, count, method, confidence, drawn.resamples)
+
+
+def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """The rank correlation of two lists, equal values sharing their mean rank; ``None`` where one of them never varies."""
+    try:
+        return correlation(_ranks(first), _ranks(second))
+    except StatisticsError:
+        return None
+
+
+def rank_correlation(
+    first: Sequence[float],
+    second: Sequence[float],
+    *,
+    clusters: Sequence[Hashable | None] | None = None,
+    seed: int = 0,
+    confidence: float = 0.95,
+    resamples: int = 1_000,
+) -> Estimate:
+    """``spearman`` with its (cluster) bootstrap interval, over those resamples in which both lists vary.
+
+    Raises ValueError for unequal lengths.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"{len(first)} and {len(second)} values cannot be paired")
+    _quantile(confidence)
+    places = _places(len(first), clusters)
+    value = spearman(first, second)
+    draw = random.Random(seed).choices  # noqa: S311 - statistics, not secrets
+    found: list[float] = []
+    for _ in repeat(None, resamples if value is not None and len(places) > 1 else 0):
+        drawn = [place for group in draw(places, k=len(places)) for place in group]
+        again = spearman([first[place] for place in drawn], [second[place] for place in drawn])
+        if again is not None:
+            found.append(again)
+    n, count = len(first), len(places)
+    if len(set(found)) < 2:
+        return Estimate(value, None, None, n, count, "none", confidence)
+    low, high = _percentiles(sorted(found), confidence)
+    method: Method = "bootstrap" if count == n else "cluster bootstrap"
+    return Estimate(value, low, high, n, count, method, confidence, len(found))
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    places: dict[float, list[int]] = {}
+    for place, value in enumerate(sorted(values)):
+        places.setdefault(value, []).append(place)
+    return [(places[value][0] + places[value][-1]) / 2 for value in values]
+
+
+def _places(n: int, clusters: Sequence[Hashable | None] | None) -> list[list[int]]:
+    """The places of each cluster's values, in the order in which clusters first appear."""
+    if clusters is not None and len(clusters) != n:
+        raise ValueError(f"{n} values and {len(clusters)} clusters")
+    groups: dict[object, list[int]] = {}
+    for index, cluster in enumerate(clusters or [None] * n):
+        groups.setdefault(("alone", index) if cluster is None else ("cluster", cluster), []).append(index)
+    return list(groups.values())
+
+
 def _quantile(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise ValueError(f"a confidence lies between 0 and 1, not at {confidence}")
@@ -155,24 +242,40 @@ def _bootstrap(
     mean: float, groups: Sequence[tuple[float, int]], n: int, *, seed: int, confidence: float, resamples: int
 ) -> Estimate:
     count = len(groups)
-    _quantile(confidence)
-    if len({total / size for total, size in groups}) == 1:  # one cluster, or all alike: no resample can differ
+    drawn = _resampled(groups, n, seed=seed, confidence=confidence, resamples=resamples)
+    if drawn is None:
         return Estimate(mean, None, None, n, count, "none", confidence)
+    method: Method = "bootstrap" if count == n else "cluster bootstrap"
+    return Estimate(mean, drawn.low, drawn.high, n, count, method, confidence, drawn.resamples)
+
+
+class _Resampled(NamedTuple):
+    low: float
+    high: float
+    resamples: int
+
+
+def _resampled(
+    groups: Sequence[tuple[float, float]], whole: float, *, seed: int, confidence: float, resamples: int
+) -> _Resampled | None:
+    """The interval of the sum of all totals over the sum of all sizes, ``whole``; ``None`` where no resample can differ: one cluster, or all alike."""
+    count = len(groups)
+    _quantile(confidence)
+    if len({total / size for total, size in groups}) == 1:
+        return None
     resamples = min(resamples, max(_FEWEST, _DRAWS // count))
     draw = random.Random(seed).choices  # noqa: S311 - statistics, not secrets
     sums = [total for total, _ in groups]
     sizes = {size for _, size in groups}
     if len(sizes) == 1:
-        means = sorted(sum(draw(sums, k=count)) / n for _ in repeat(None, resamples))
+        means = sorted(sum(draw(sums, k=count)) / whole for _ in repeat(None, resamples))
     else:
         means = []
         for _ in repeat(None, resamples):
             drawn = draw(groups, k=count)
             means.append(sum(total for total, _ in drawn) / sum(size for _, size in drawn))
         means.sort()
-    low, high = _percentiles(means, confidence)
-    method: Method = "bootstrap" if count == n else "cluster bootstrap"
-    return Estimate(mean, low, high, n, count, method, confidence, resamples)
+    return _Resampled(*_percentiles(means, confidence), resamples)
 
 
 def _percentiles(ordered: Sequence[float], confidence: float) -> tuple[float, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -33,6 +32,15 @@ class Table(Value):
     seed: int
     mistakes: dict[str, Mistake]
 
+    def times(self, factor: float) -> Table:
+        """The same with every rate ``factor`` times as high, and at most 1."""
+        rates = ("rate", "alone", "remedied")
+        scaled = {
+            name: mistake.model_copy(update={rate: min(1.0, factor * getattr(mistake, rate)) for rate in rates})
+            for name, mistake in self.mistakes.items()
+        }
+        return self.model_copy(update={"mistakes": scaled})
+
 
 @cache
 def shipped() -> Table:
@@ -42,12 +50,7 @@ def shipped() -> Table:
 
 def faultless() -> Table:
     """The committed table with every rate 0."""
-    table = shipped()
-    never = {"rate": 0.0, "alone": 0.0, "remedied": 0.0}
-    mistakes: Mapping[str, Mistake] = {
-        name: mistake.model_copy(update=never) for name, mistake in table.mistakes.items()
-    }
-    return table.model_copy(update={"mistakes": dict(mistakes)})
+    return shipped().times(0)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import Literal
@@ -53,9 +52,11 @@ class Lore(Value):
 
     def without_mistakes(self) -> Lore:
         """The same with every rate 0."""
-        never = {"rate": 0.0, "alone": 0.0, "remedied": 0.0}
-        mistakes: Mapping[str, Mistake] = {name: it.model_copy(update=never) for name, it in self.mistakes.items()}
-        return self.model_copy(update={"mistakes": dict(mistakes)})
+        return self.times(0)
+
+    def times(self, factor: float) -> Lore:
+        """The same with every rate ``factor`` times as high, and at most 1."""
+        return self.model_copy(update={"mistakes": self.table.times(factor).mistakes})
 
 
 @cache
