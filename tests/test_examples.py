@@ -94,6 +94,18 @@ def test_a_killed_run_resumes_to_the_same_end_and_pays_nothing_twice(home: Path)
     assert "forty voices" in said["resumed"]
 
 
+def test_a_team_of_ones_own_inherits_in_the_next_run(home: Path) -> None:
+    """In the first run both nodes work, one of them without a model; in the second both results come from the store."""
+    said = run("examples/inherit_team.py", home=home)
+    assert said.returncode == 0, said.stderr
+    ran, reused = "ran (no record has its key)", "reused (the store has a record of it)"
+    first, second = said.stdout.splitlines()[:3], said.stdout.splitlines()[3:]
+    assert first[1:] == [f"  catalogue: {ran}", f"  answer: {ran}"]
+    assert second[1:] == [f"  catalogue: {reused}", f"  answer: {reused}"]
+    assert first[0].endswith(" tokens paid, 0 inherited")
+    assert not second[0].endswith(" 0 inherited")
+
+
 @pytest.mark.parametrize(
     ("name", "models"),
     [
