@@ -20,7 +20,7 @@ async def main(job: dict[str, Any]) -> None:
     """Do ``job``."""
     if "kill" in job:
         arm(job["kill"], job["at"])
-    system = motet.EvoMAS(model="desk:crew", mutation=0.5, generations=3)
+    system = motet.EvoMAS(model="desk:crew", mutation=0.7, generations=3)
     # Under a name of its own, so that runs against servers at different ports are asked the same.
     settings = Settings(providers={"desk": Provider(base_url=job["model"])})
 
