@@ -11,6 +11,7 @@ from motet.errors import ModelUnavailable
 from motet.inherit.history import History
 from motet.inherit.retelling import UNFINISHED, retell, spot_of
 from motet.models.model import Request
+from motet.runs.budget import Budget
 from motet.runs.journal import Journal
 from motet.runs.ledger import Ledger
 from motet.store.queries import call_list, event_list, resolve_run
@@ -69,15 +70,15 @@ def test_the_store_tells_what_the_result_tells(store: Store, case: str) -> None:
         assert [row.status for row in found.rounds[0].nodes.values()] == ["failed", "skipped"]
 
 
-def test_a_run_that_was_broken_off_has_its_history_so_far(store: Store) -> None:
+def test_a_round_that_was_stopped_is_told_as_far_as_it_went(store: Store) -> None:
     """Finished rounds are whole; the one at work has its team, its change, and the nodes that have ended."""
 
     studio = Studio(store, meta=[TRIO, rewrite("answer", "Go on.")], judge=[marks(30)])
-    studio.break_off(6)  # after a design, three nodes, a verdict and an edit
+    studio.solve(budget=Budget(calls=6))  # a design, three nodes, a verdict and an edit
     found = retold(studio)
     assert found is not None
     first, second = found.rounds
-    assert (found.chosen, first.why, second.why) == (None, "", UNFINISHED)
+    assert (found.chosen, first.why, second.why) == (0, "", UNFINISHED)
     assert (first.verdict and first.verdict.quality_score, first.valid) == (30, True)
     assert {id_: row.how for id_, row in second.nodes.items()} == {"check": "reused", "find": "reused"}
     assert second.workflow is not None
