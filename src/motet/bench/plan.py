@@ -27,6 +27,7 @@ from motet.version import __version__
 BENCHMARKS = {
     "workbench": "motet.bench.workbench:WorkBench",
     "hotpotqa": "motet.bench.hotpotqa:HotpotQA",
+    "synthweb": "motet.bench.synthweb:SyntheticWeb",
 }
 
 # Benchmarks with recorded runs of their own, which can be judged again: the function that does it.
