@@ -16,6 +16,7 @@ SYSTEMS = {
     "react": "motet.agent.react:React",
     "noop": "motet.baselines.noop:Noop",
     "inherit": "motet.inherit.system:Inherit",
+    "fugue": "motet.fugue.system:Fugue",
     "inherit-initial": "motet.baselines.inherit_initial:InheritInitial",
     "evoagent": "motet.baselines.evoagent:EvoAgent",
     "evomas": "motet.baselines.evomas:EvoMAS",

@@ -63,6 +63,10 @@ class Dialect(Protocol):
         """The observations as messages."""
         ...
 
+    def told(self, text: str, *, question: str) -> str:
+        """Something from outside that is put between two steps, as a user message's content."""
+        ...
+
     def answering(
         self, observations: Sequence[Observation], *, question: str, max_tokens: int, sampling: Sampling
     ) -> Request | None:
@@ -124,6 +128,10 @@ class NativeTools:
             Message(role="tool", tool_call_id=call.id, content=observation.text or "(empty)")
             for call, observation in results
         ]
+
+    def told(self, text: str, *, question: str) -> str:
+        """As it is."""
+        return text
 
     def answering(
         self, observations: Sequence[Observation], *, question: str, max_tokens: int, sampling: Sampling
@@ -234,6 +242,10 @@ class JsonActions:
             for call, observation in results
         ]
         return [Message(role="user", content="\n\n".join([*parts, self._prompts("now_act", question=question)]))]
+
+    def told(self, text: str, *, question: str) -> str:
+        """The text, and the task again, as after an observation."""
+        return f"{text}\n\n{self._prompts('now_act', question=question)}"
 
     def answering(
         self, observations: Sequence[Observation], *, question: str, max_tokens: int, sampling: Sampling

@@ -57,7 +57,9 @@ class React(Configured):
 
     async def solve(self, task: Task, *, run: Run) -> Result:
         """Work until there is an answer or the steps are used up."""
-        agent = Agent(self, task, run=run, model=run.model(self.model, role=run.role or "agent"), tools=run.tools(self.tools))
+        agent = Agent(
+            self, task, run=run, model=run.model(self.model, role=run.role or "agent"), tools=run.tools(self.tools)
+        )
         return await agent.work()
 
 
@@ -79,6 +81,7 @@ class Agent:
         )
         self.steps = 0
         self.observations: list[Observation] = []
+        self._material: list[Observation] = []
         self._opening = len(self.messages)
         self._answered: dict[str, Observation] = {}
         self._stuck = False
@@ -130,6 +133,11 @@ class Agent:
         )
         return turn.answer
 
+    def hear(self, text: str) -> str:
+        """Take in something from outside between two steps; the content of the message that tells it, which is the caller's to add."""
+        self._material.append(Observation(text=text))
+        return self.dialect.told(text, question=self.task.question)
+
     def sources(self, answer: str) -> tuple[Source, ...]:
         """The sources that tools named, those whose quote holds the answer's words first; at most five."""
         words = {word for word in _words(answer) if len(word) > 3 or word.isdigit()}
@@ -156,7 +164,7 @@ class Agent:
         """The model's next turn; the answer by itself where the dialect asks for it so."""
         may_answer = not may_call or not self.tools or not self.config.look_first or bool(self.observations)
         final = self.dialect.answering(
-            self.observations,
+            self._material,
             question=self.task.question,
             max_tokens=self._max_tokens,
             sampling=self.config.sampling,
@@ -220,7 +228,9 @@ class Agent:
         else:
             made = await gather([self._call(call, position=position) for position, call in enumerate(calls)])
         # In the order of the calls, whichever came back first: what follows must be the same when the run is resumed.
-        self.observations += [item.observation for item in made if item.how == "called"]
+        called = [item.observation for item in made if item.how == "called"]
+        self.observations += called
+        self._material += called
         self._stuck = all(item.how == "repeated" for item in made)
         return [(call, item.observation) for call, item in zip(calls, made, strict=True)]
 

@@ -1,0 +1,1 @@
+"""AgentFugue: peers that search the same task side by side and share their reasoning through a hub."""
