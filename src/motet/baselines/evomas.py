@@ -16,6 +16,7 @@ from typing import Any, Literal
 from pydantic import Field, create_model
 
 from motet.baselines.search import Search, quality, rewritten
+from motet.canonical import clean_text
 from motet.errors import InputError, ModelError
 from motet.inherit import guided
 from motet.inherit.asking import Answer
@@ -120,7 +121,7 @@ class Breeding(Search):
         self.pool = starts_of(roles, desk.brief.effects)
         if not self.pool:
             raise InputError(f"the role set {roles.name!r} has no start that is valid with these tools")
-        seed = hashlib.sha256(f"evomas-{roles.name}\0{desk.brief.task.question}".encode()).digest()
+        seed = hashlib.sha256(f"evomas-{roles.name}\0{clean_text(desk.brief.task.question)}".encode()).digest()
         self.chance = random.Random(int.from_bytes(seed))  # noqa: S311 - draws of a search, no secret
         given = config.generations
         self.generations = _GENERATIONS.get(roles.name, _OTHERWISE) if given is None else given
