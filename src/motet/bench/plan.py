@@ -28,6 +28,9 @@ BENCHMARKS = {
     "workbench": "motet.bench.workbench:WorkBench",
     "hotpotqa": "motet.bench.hotpotqa:HotpotQA",
     "synthweb": "motet.bench.synthweb:SyntheticWeb",
+    "browsecomp": "motet.bench.browsecomp:BrowseComp",
+    "widesearch": "motet.bench.widesearch:WideSearch",
+    "hle": "motet.bench.hle:HLE",
 }
 
 # Benchmarks with recorded runs of their own, which can be judged again: the function that does it.

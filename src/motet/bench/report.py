@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from pydantic import JsonValue
 
 from motet.bench.benchmark import CANDIDATE, HasNotes
+from motet.bench.calibration import calibration_notes
 from motet.bench.evolution import EvolutionRow, evolution_row, read_trials
 from motet.bench.plan import Plan, open_benchmark
 from motet.bench.runner import JUDGE
@@ -108,6 +109,7 @@ def make_report(store: Store, bench_id: str, plan: Plan) -> Report:
     benchmark = open_benchmark(plan.benchmark, plan.options)
     run, rows, spent = store.read_now(lambda connection: _read(connection, bench_id, plan))
     trials = store.read_now(lambda connection: read_trials(connection, bench_id, plan))
+    calibrated = store.read_now(lambda connection: [*calibration_notes(connection, bench_id, plan, benchmark.headline)])
     by_label: dict[str, list[CellRow]] = defaultdict(list)
     for row in rows:
         by_label[row.label].append(row)
@@ -150,7 +152,11 @@ def make_report(store: Store, bench_id: str, plan: Plan) -> Report:
         elapsed=run.elapsed,
         plan=plan,
         published={who: dict(figures) for who, figures in benchmark.paper.items()},
-        notes=(*(benchmark.notes if isinstance(benchmark, HasNotes) else ()), *_notes(plan, by_label)),
+        notes=(
+            *(benchmark.notes if isinstance(benchmark, HasNotes) else ()),
+            *calibrated,
+            *_notes(plan, by_label),
+        ),
         systems=tuple(systems),
         rows=tuple(rows),
         evolutions=tuple(

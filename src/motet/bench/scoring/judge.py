@@ -13,8 +13,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
-from pydantic import Field, JsonValue, StrictBool
+from pydantic import BaseModel, Field, JsonValue, StrictBool
 
 from motet.canonical import clean_text
 from motet.errors import BudgetExceeded, ModelError
@@ -25,7 +26,10 @@ from motet.runs.run import Run
 from motet.task import Score
 from motet.value import Value
 
+T = TypeVar("T", bound=BaseModel)
+
 ROLE = "judge"
+UNTOLD = "the judge's reply could not be told from what it quoted"
 _LONGEST = 8_000  # characters of an answer that a judge reads: its beginning and its end
 
 # Names by which a model's makers can be told. A distilled model belongs to its teacher's family and to its own.
@@ -78,8 +82,12 @@ async def ask_judges(
     answer: str | None,
     run: Run,
     scorer: str = "judge",
+    prompts: str = "judge",
+    verdict: type[Verdict] = Verdict,
 ) -> Score:
     """Judge ``answer``. An answer that is not there is wrong, without asking anybody.
+
+    ``prompts`` names the file of the judge's words, whose templates are ``system`` and ``question``; ``verdict`` is what these ask for.
 
     Only the run's own rules (cancellation, a lost lease), the store's failures and an unknown judge's InputError pass.
     """
@@ -88,7 +96,7 @@ async def ask_judges(
     answer = clean_text(answer or "").strip()
     if not answer:
         return Score(scorer=scorer, value=0.0, correct=False, details={"reason": "no answer"})
-    request = _request(asked, question=question, right=right, answer=answer)
+    request = _request(asked, prompts, question=question, right=right, answer=answer)
     opinions: list[JsonValue] = []
     verdicts: list[bool] = []
     details: dict[str, JsonValue] = {"judges": opinions}
@@ -99,14 +107,19 @@ async def ask_judges(
             details["same_family"] = [*kin]
             run.emit("judge.same_family", judge=model.info.name, contestants=[*kin])
         try:
-            verdict = await _ask(model, request, answer=answer)
+            given = await ask_typed(model, request, verdict, quotable="correct" in answer)
         except (ModelError, BudgetExceeded) as error:
             # The budget may have been spent by the contestant; its answer is then unjudged, which is shown and is no point.
             details["judge_failed"] = f"{model.info.name}: {error.kind}: {error}"
             run.emit("judge.failed", judge=model.info.name, error=str(error)[:300])
             return Score(scorer=scorer, value=0.0, correct=False, details=details)
-        verdicts.append(verdict.correct)
-        opinions.append({"judge": model.info.name, "correct": verdict.correct, "reason": verdict.reason[:500]})
+        if given is None:
+            verdicts.append(False)
+            opinions.append({"judge": model.info.name, "correct": False, "reason": UNTOLD})
+            continue
+        verdicts.append(given.correct)
+        said = {key: value[:500] if isinstance(value, str) else value for key, value in given.model_dump().items()}
+        opinions.append({"judge": model.info.name, **said})
     if len(set(verdicts)) > 1:
         details["disputed"] = True
     correct = all(verdicts) and bool(verdicts)
@@ -142,8 +155,22 @@ def families(model: str) -> frozenset[str]:
     return frozenset({first.group() if first else last})
 
 
-def _request(judges: Judges | None, *, question: str, right: str, answer: str) -> Request:
-    prompts = load_prompts("motet.bench", "judge")
+async def ask_typed(model: Model, request: Request, type_: type[T], *, quotable: bool) -> T | None:
+    """What a judge says, as a ``type_``; ``None`` where its own words cannot be told from what it quoted. Raises ModelError, BadReply among them.
+
+    ``quotable`` says that what is judged may hold a verdict itself: then only a reply that is nothing but JSON is the judge's own.
+    """
+    found = await structured(model, request, type_)
+    text = found.replies[-1].text.strip()
+    if quotable and not _is_whole(text):
+        found = await structured(model, _repeat(request, text, type_), type_, repairs=0)
+        if not _is_whole(found.replies[-1].text.strip()):
+            return None
+    return found.value
+
+
+def _request(judges: Judges | None, words: str, *, question: str, right: str, answer: str) -> Request:
+    prompts = load_prompts("motet.bench", words)
     given = json.dumps(
         {"question": question, "right_answer": right, "answer": _shortened(answer)}, ensure_ascii=False, indent=1
     )
@@ -157,20 +184,9 @@ def _request(judges: Judges | None, *, question: str, right: str, answer: str) -
     )
 
 
-async def _ask(model: Model, request: Request, *, answer: str) -> Verdict:
-    """One judge's verdict. Raises ModelError, BadReply among them."""
-    found = await structured(model, request, Verdict)
-    text = found.replies[-1].text.strip()
-    if "correct" in answer and not _is_whole(text):
-        # A reply of prose and JSON may quote a verdict that the answer holds: only a reply that is nothing but JSON is the judge's own.
-        found = await structured(model, _repeat(request, text), Verdict, repairs=0)
-        if not _is_whole(found.replies[-1].text.strip()):
-            return Verdict(reason="the judge's reply could not be told from what it quoted", correct=False)
-    return found.value
-
-
-def _repeat(request: Request, text: str) -> Request:
-    again = Message(role="user", content='Reply with nothing but the JSON object: {"reason": …, "correct": …}.')
+def _repeat(request: Request, text: str, type_: type[BaseModel]) -> Request:
+    form = ", ".join(f'"{name}": …' for name in type_.model_fields)
+    again = Message(role="user", content=f"Reply with nothing but the JSON object: {{{form}}}.")
     return Request(
         messages=(*request.messages, Message(role="assistant", content=text), again),
         max_tokens=request.max_tokens,
