@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -110,6 +110,7 @@ class Studio:
         self._meta, self._judge = list(meta), list(judge)
         self._say = say
         self._until: int | None = None
+        self._sitter: asyncio.Task[Any] | None = None
         # Of its own, where a test does not share one: the store of a module's tests would give it their results.
         self._namespace = namespace or f"studio-{next(_NUMBERS)}"
         self._world = world
@@ -133,7 +134,7 @@ class Studio:
 
         async def main() -> None:
             self.run_id = await new_run(self.store, task)
-            self._until = position
+            self._until, self._sitter = position, asyncio.current_task()
             await interrupted(
                 self.store,
                 self.run_id,
@@ -160,9 +161,16 @@ class Studio:
         """Payloads of the last run's events of one kind."""
         return [event.payload for event in event_list(self.store, self.run_id) if event.kind == kind]
 
-    def _answer(self, request: Request) -> Answer:
+    async def _cut_short(self) -> Answer:
+        """The whole sitting is cancelled while this call is on its way, as by Ctrl-C."""
+        assert self._sitter is not None
+        self._sitter.cancel()
+        await asyncio.Event().wait()
+        raise AssertionError("cancelled before")
+
+    def _answer(self, request: Request) -> Answer | Awaitable[Answer]:
         if self._until is not None and len(self.model.requests) > self._until:
-            raise asyncio.CancelledError
+            return self._cut_short()
         system = request.messages[0].content
         for name, first, script in (
             ("meta", "You design and improve", self._meta),

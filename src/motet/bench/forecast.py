@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import sqlalchemy as sa
 
+from motet.agent.react import React
 from motet.bench.benchmark import Benchmark
 from motet.bench.plan import Plan
 from motet.bench.runner import JUDGE
@@ -90,13 +91,12 @@ def _history(store: Store, benchmark: str, system: str, model: str) -> tuple[int
 
 
 def _limits(system: System, benchmark: Benchmark, tasks: Mapping[str, Task], plan: Plan) -> tuple[int | None, Usage]:
-    """What an agent with limits on its steps and replies spends if it uses them up; unknown for other systems."""
+    """What a single agent spends if it uses its limits up; unknown for teams and for systems of one's own."""
     if not needs_of(system).models:
         return 0, Usage(prompt=0, completion=0)
-    steps, reply = getattr(system, "max_steps", None), getattr(system, "max_tokens", None)
-    if not isinstance(steps, int) or not isinstance(reply, int):
+    if not isinstance(system, React):
         return None, Usage()
-    steps = min(steps, plan.budget.calls or steps)
+    steps, reply = min(system.max_steps, plan.budget.calls or system.max_steps), system.max_tokens
     prompt = completion = 0
     for task in tasks.values():
         world = benchmark.setting(task).world

@@ -2,7 +2,7 @@
 
 - A task's question begins with the benchmark's day and office hours; it has no other context. The agent has all 27 tools.
 - A run is judged by the calls of writing tools that were carried out in its world, run again from the pristine tables, as the benchmark judges its recorded
-  runs. What the agent answers is never looked at. A run that did not complete is wrong, whatever it did.
+  runs. What the agent answers is never looked at. A run that failed is wrong, whatever it did; one that stopped on its budget is judged by what it did.
 - Scorers: ``correct`` (the benchmark's accuracy), ``no_side_effects`` (1 less the benchmark's unwanted side effects), and ``exact_match`` (a diagnostic).
 - ``dialect="2026"`` is the corrected scorer of WorkBench Revisited (arXiv 2606.13715), which the Inherit-MAS paper uses; its questions here are those of task version v1.
 """
@@ -119,7 +119,7 @@ class WorkBench(Value):
             return verdict_scores(None, reason="the run has no world")
         expected: JsonValue = {
             "actions": list(question.actions),
-            "error": result.status != "completed",
+            "error": result.status in ("failed", "cancelled"),
             "plot_end_date": self.plot_end_date,
         }
         return run.world.score(expected) or verdict_scores(
