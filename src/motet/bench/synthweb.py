@@ -2,7 +2,7 @@
 
 - Every ``questions`` tasks share a site, and are one cluster. No question can be answered without tools, so what does not read scores 0.
 - A short answer is right if it is the name asked for, once both are normalised as HotpotQA does: what follows the last "Answer:", else the last line.
-- With ``answers`` a table is asked for: ``correct`` if all rows are right and none is wrong, beside precision, recall and F1 of whole rows, and of the items of rows whose first column agrees.
+- With ``answers`` a table is asked for: ``correct`` if all rows are right and no other is there, beside precision, recall and F1 by row and by item (``scoring/tables.py``); the first column is a row's key.
 - ``path`` is the share of the pages of the shortest path (of all of them, for a table) that were visited by anyone in the run. With ``planted`` pages, the scorer of that name is 1 where the answer is the wrong
   one that they give.
 """
@@ -12,12 +12,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from pydantic import Field, JsonValue
 
 from motet.bench.benchmark import Setting
 from motet.bench.hotpotqa.answer import split_answer
+from motet.bench.scoring.tables import arrange, column_name, figures, match_rows, pick_table, read_tables
 from motet.bench.scoring.text import exact_match, normalise
 from motet.canonical import digest
 from motet.errors import InputError
@@ -108,7 +110,7 @@ class SyntheticWeb(SiteOptions):
         shown = [item.model_dump(mode="json") for item in await observed(run, VISIT, under=task.id)]
         reading = _reading(question, [(item["data"]["address"], item["text"]) for item in shown])
         if self.answers > 1:
-            return _table_scores(question, read_table(answer, question.columns), reading)
+            return _table_scores(question, answer, reading)
         given = read_short(answer)
         correct = exact_match(given, question.answer)
         scores = [
@@ -148,42 +150,27 @@ def read_short(text: str) -> str:
     return lines[-1].strip("*_`\"'“”. ") if lines else ""
 
 
-def read_table(text: str, columns: Sequence[str]) -> list[tuple[str, ...]]:
-    """The rows of the last Markdown table in ``text``, normalised, in the order of ``columns``; missing cells are empty. Equal rows count once."""
-    block: list[list[str]] = []
-    for line in reversed(text.splitlines()):
-        if "|" in line:
-            block.append([normalise(cell) for cell in line.strip().strip("|").split("|")])
-        elif block:
-            break
-    rows = [cells for cells in reversed(block) if any(cells)]
-    wanted = [normalise(column) for column in columns]
-    order = list(range(len(wanted)))
-    if rows and set(wanted) <= set(rows[0]):
-        order = [rows[0].index(column) for column in wanted]
-        rows = rows[1:]
-    return list(dict.fromkeys(tuple(cells[place] if place < len(cells) else "" for place in order) for cells in rows))
-
-
-def _table_scores(
-    question: Question, given: Sequence[tuple[str, ...]], reading: Mapping[str, JsonValue]
-) -> tuple[Score, ...]:
+def _table_scores(question: Question, answer: str, reading: Mapping[str, JsonValue]) -> tuple[Score, ...]:
+    columns = [column_name(column) for column in question.columns]
     right = [tuple(map(normalise, row)) for row in question.rows]
-    rows = len(set(given) & set(right))
-    items = 0
-    for row in right:
-        same_first = [other for other in given if other[0] == row[0]]
-        items += max((sum(a == b for a, b in zip(row, other, strict=True)) for other in same_first), default=0)
-    width = len(question.columns)
-    correct = set(given) == set(right)
-    scores = [Score(scorer="correct", value=float(correct), correct=correct, details={"rows": len(given), **reading})]
-    for name, shared, size in (("row", rows, 1), ("item", items, width)):
-        precision = shared / (len(given) * size) if given else 0.0
-        recall = shared / (len(right) * size)
-        f1 = 2 * precision * recall / (precision + recall) if shared else 0.0
-        values = {f"{name}_f1": f1, f"{name}_precision": precision, f"{name}_recall": recall}
-        scores += [Score(scorer=scorer, value=value) for scorer, value in values.items()]
-    return (*scores, _path_score(reading))
+    picked = pick_table(read_tables(answer), columns)
+    table = arrange(picked, columns) if picked else "no table"
+    problem, rows = (table, ()) if isinstance(table, str) else (None, table.rows)
+    given = [tuple(map(normalise, row)) for row in rows]
+    matching = match_rows([row[:1] for row in right], [row[:1] for row in given])
+    items = {
+        place: sum(all(given[other][column] == cell for other in others) for column, cell in enumerate(right[place]))
+        for place, others in matching.pairs.items()
+    }
+    found = figures(matching, items, columns=len(columns))
+    details: dict[str, JsonValue] = {"rows": len(given), "problem": problem, **reading}
+    values = asdict(found)
+    success = bool(values.pop("success"))
+    return (
+        Score(scorer="correct", value=float(success), correct=success, details=details),
+        *(Score(scorer=name, value=value) for name, value in values.items()),
+        _path_score(reading),
+    )
 
 
 def _reading(question: Question, visits: Sequence[tuple[str, str]]) -> dict[str, JsonValue]:
