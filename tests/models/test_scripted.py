@@ -9,14 +9,20 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from motet.errors import BadReply, InputError
 from motet.models import weights
 from motet.models.model import Message, Request, ToolCall, ToolSpec
+from motet.models.providers import Models
 from motet.models.scripted import POLICIES, ScriptedModel, Turn, open_scripted
 from motet.models.scripted_policies.forms import fill
+from motet.models.scripted_policies.office import mistakes
+from motet.models.scripted_policies.scholar import lore
 from motet.models.tokenizer import open_tokens
+from motet.settings import load_settings
 from motet.tools.corpus import corpus_tools
 from motet.tools.tool import Tool, spec
 
@@ -224,3 +230,47 @@ def test_a_tool_spec_without_search_is_left_alone(home: Path) -> None:
     tool = ToolSpec(name="python", description="", parameters={"type": "object"})
     asked = Request(messages=(Message(role="user", content=told),), max_tokens=50, tools=(tool,))
     assert asyncio.run(open_scripted("reader").reply(asked)).text == "The Bell Rock tower is 35 metres tall."
+
+
+@pytest.mark.parametrize("name", ["office", "scholar"])
+def test_a_factor_is_part_of_a_scripted_models_identity(home: Path, name: str) -> None:
+    """Models whose workers err more or less often are others, by name and identity; equal factors are one."""
+    names = [name, f"{name}@0.5", f"{name}@2", f"scripted:{name}@2.0"]
+    infos = [open_scripted(given).info for given in names]
+    assert [info.name for info in infos] == [
+        f"scripted:{given}" for given in (name, f"{name}@0.5", f"{name}@2", f"{name}@2")
+    ]
+    assert len({info.identity for info in infos}) == 3
+    assert Models(load_settings()).get(f"scripted:{name}@0.5").info.identity == infos[1].identity
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("office@much", "such as 0.5, and not 'much'"),
+        ("office@-1", "such as 0.5, and not '-1'"),
+        ("office@nan", "such as 0.5, and not 'nan'"),
+        ("office@", "such as 0.5, and not ''"),
+        ("echo@2", "echo makes no mistakes"),
+        ("ofice@2", "did you mean 'office'"),
+    ],
+)
+def test_a_factor_that_is_none_is_refused(name: str, words: str) -> None:
+    """So is one for a model without mistakes."""
+    with pytest.raises(InputError, match=words):
+        open_scripted(f"scripted:{name}")
+
+
+@given(st.floats(0, 5), st.sampled_from([mistakes.shipped(), lore.shipped().table]))
+def test_every_rate_is_multiplied_and_stays_a_rate(factor: float, table: mistakes.Table) -> None:
+    """A mistake that happens at a lower factor happens at a higher one too; at 0 none does."""
+    for name, mistake in table.times(factor).mistakes.items():
+        old = table.mistakes[name]
+        assert mistake.rate == min(1.0, factor * old.rate)
+        assert mistake.alone == min(1.0, factor * old.alone)
+        assert mistake.remedied == min(1.0, factor * old.remedied)
+        assert (mistake.remedy, mistake.only) == (old.remedy, old.only)
+        for role in (*old.only, mistakes.ALONE):
+            weaker = mistakes.Tendency(table.times(factor + 1), role, "a task").to(name)
+            assert weaker or not mistakes.Tendency(table.times(factor), role, "a task").to(name)
+            assert not mistakes.Tendency(table.times(0), role, "a task").to(name)

@@ -74,7 +74,7 @@ class Work:
         for bench_id, plan in plans:
             self._ids.append(bench_id)
             ended = self._conduct(plan, bench_id=bench_id, total=total, price=price)
-            benches.append(read_bench(self._store, bench_id, plan))
+            benches.append(self._read(bench_id))
             if not ended or benches[-1].report.status != "completed":
                 return self._conclude(benches, interrupted=not ended)
         return self._work(benches, self._study.go_on(benches))
@@ -85,7 +85,7 @@ class Work:
             if len(self._ids) == len(benches):
                 say("motet: interrupted before the bench began; nothing of it was stored")
                 return INTERRUPTED
-            benches.append(read_bench(self._store, self._ids[-1], plan))
+            benches.append(self._read(self._ids[-1]))
             if not ended or benches[-1].report.status != "completed":
                 return self._conclude(benches, interrupted=not ended)
             plan = self._study.go_on(benches)
@@ -120,6 +120,10 @@ class Work:
                 return interruptible(main) is not None
             finally:
                 progress.stop()
+
+    def _read(self, bench_id: str) -> Bench:
+        # With the plan as it is stored, so that the findings are those which the store alone gives.
+        return read_bench(self._store, bench_id, asyncio.run(read_plan(self._store, bench_id)))
 
     def _conclude(self, benches: Sequence[Bench], *, interrupted: bool = False) -> int:
         """Put the findings, and say how it ended."""

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from motet.bench.evolution import published
 from motet.bench.plan import Plan
+from motet.models.model import Sampling
 from motet.runs.budget import Budget
 from motet.studies.figures import per_task, point
 from motet.studies.findings import Cell, Findings, Grid, Mean, Plot, Series, columns
@@ -30,7 +31,9 @@ class EqualBudget(Study):
 
     def variants(self, setup: Setup) -> tuple[Variant, ...]:
         """``inherit`` first, with which the others are compared."""
-        return tuple(Variant(name, name, {}) for name in _SYSTEMS)
+        # An agent by itself leaves its decoding to the provider; among teams that decode greedily it does so too.
+        alone = {} if "sampling" in setup.settings else {"sampling": Sampling(temperature=0.0).model_dump(mode="json")}
+        return tuple(Variant(name, name, alone if name == "react" else {}) for name in _SYSTEMS)
 
     def go_on(self, benches: Sequence[Bench]) -> Plan | None:
         """The same again, within what ``inherit`` took; nothing where it took nothing."""
@@ -46,7 +49,7 @@ class EqualBudget(Study):
             allowed = benches[1].plan.budget.tokens or 0
             notes.append(
                 f"equal-budget: at most {allowed:,} tokens a task, what inherit took on average; before a call its prompt and longest reply are "
-                "reserved, so that systems stop somewhat below it, with their best so far"
+                "reserved, so that systems stop below it, with their best so far; smaller control_tokens and max_tokens bring them closer"
             )
         modes = list(zip(MODES, benches, strict=False))
         return self.findings(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
@@ -114,23 +113,27 @@ class Shared(NamedTuple):
 
 
 def shared_prefixes(bench: Bench, label: str) -> Mapping[str, Shared]:
-    """By role, over all ended cells of the variant ``label``: how much of each prompt is a prefix of the role's call before it in the same task."""
-    found: defaultdict[str, Shared] = defaultdict(lambda: Shared(0, 0))
+    """For meta-model and judge, over all ended cells of the variant ``label``: how much of each prompt is a prefix of the role's call before it in the same task.
+
+    Workers have none: those of a team may work side by side, and no call comes before another.
+    """
+    found = {role: Shared(0, 0) for role in (META, JUDGE)}
     for row in bench.report.rows:
         if row.label != label:
             continue
         before: dict[str, str] = {}
         for call in call_list(bench.store, row.run_id):
-            if call.kind != "model" or call.state != "done" or f"/{BENCH_JUDGE}" in call.scope:
+            aside = call.superseded or f"/{BENCH_JUDGE}" in call.scope
+            if call.kind != "model" or call.state != "done" or call.name not in found or aside:
                 continue
             prompt = _written(call.messages)
-            prefix = _alike(before.get(call.name, ""), prompt)
-            found[call.name] = Shared(found[call.name].shared + prefix, found[call.name].whole + len(prompt))
+            same = alike(before.get(call.name, ""), prompt)
+            found[call.name] = Shared(found[call.name].shared + same, found[call.name].whole + len(prompt))
             before[call.name] = prompt
     return found
 
 
-def _alike(one: str, other: str) -> int:
+def alike(one: str, other: str) -> int:
     """How many characters both begin with."""
     shorter = min(len(one), len(other))
     return next((at for at in range(shorter) if one[at] != other[at]), shorter)

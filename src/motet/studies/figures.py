@@ -40,7 +40,7 @@ def scores(bench: Bench) -> Grid:
     return Grid(
         title="Scores",
         columns=columns(
-            "variant", "n", "clusters", headline, delta, "tokens per task", "control share", "inherited",
+            "variant", "n", headline, delta, "tokens per task", "control share", "inherited",
             count=("n", "tokens per task"),
             percent=(headline, "control share", "inherited"),
             points=(delta,),

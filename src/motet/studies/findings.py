@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from motet.bench.scoring.statistics import Estimate
 from motet.value import Value
@@ -46,6 +46,12 @@ class Grid(Value):
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     about: str = ""
+
+    @model_validator(mode="after")
+    def _rows_fill_columns(self) -> Grid:
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise ValueError(f"a row of {self.title!r} has not {len(self.columns)} cells")
+        return self
 
 
 class Point(Value):

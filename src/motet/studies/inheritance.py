@@ -46,7 +46,7 @@ class Inheritance(Study):
         if bench.report.scripted:
             # A scripted meta-model says the same when it is asked the same, so it must have been asked something else.
             failures = [*failures, *(one.parted for one in parted)]
-        notes = []
+        notes = ["also with inheritance off, nodes of one team that are asked the same are asked once"]
         if not greedy:
             notes.append(
                 "workers sample (temperature above 0): outputs may differ for that reason alone, and do not count as a failure"

@@ -40,8 +40,8 @@ class Locality(Study):
         return self.findings(
             benches,
             tables=[
-                _local(edits, seed=seed),
-                _by_share(edits, seed=seed),
+                local_edits(edits, seed=seed),
+                by_share(edits, seed=seed),
                 _correlations(edits, seed=seed),
                 scores(bench),
             ],
@@ -60,7 +60,7 @@ class Locality(Study):
         )
 
 
-def _local(edits: Sequence[Changed], *, seed: int) -> Grid:
+def local_edits(edits: Sequence[Changed], *, seed: int) -> Grid:
     rows: list[tuple[Cell, ...]] = []
     for name, members in (
         ("all edits", edits),
@@ -79,7 +79,7 @@ def _local(edits: Sequence[Changed], *, seed: int) -> Grid:
     )
 
 
-def _by_share(edits: Sequence[Changed], *, seed: int) -> Grid:
+def by_share(edits: Sequence[Changed], *, seed: int) -> Grid:
     rows: list[tuple[Cell, ...]] = []
     for low, high in zip((0.0, *_SHARES), _SHARES, strict=False):
         members = [edit for edit in edits if low < edit.affected <= high]

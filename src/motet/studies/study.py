@@ -55,6 +55,8 @@ class Setup(Value):
 
     def plan(self, variants: Sequence[Variant], *, tasks: int) -> Plan:
         """The plan of a bench of ``variants`` on ``tasks`` tasks, or on as many as were asked for. Raises InputError for a setting that no variant has, or that is the study's own."""
+        options = {**OFFLINE.get(self.benchmark, ({}, ""))[0], **self.options}
+        opened = open_benchmark(self.benchmark, options)
         settings = {**self.settings, "model": self.model}
         for key in self.settings:
             own = next((variant.label for variant in variants if key in variant.settings), None)
@@ -69,8 +71,6 @@ class Setup(Value):
             mine = {key: value for key, value in settings.items() if key in known}
             described: Any = describe(build(variant.system, {**mine, **variant.settings}))
             entries.append(Entry(label=variant.label, **described))
-        options = {**OFFLINE.get(self.benchmark, ({}, ""))[0], **self.options}
-        opened = open_benchmark(self.benchmark, options)
         sample = tasks if self.limit is None and self.sample is None else self.sample
         return Plan(
             benchmark=self.benchmark,

@@ -21,6 +21,8 @@ VARIANTS: Mapping[str, Mapping[str, JsonValue]] = {
     "no-inheritance": {"inherit": False},
 }
 
+_KINDS = 12  # of a variant that are told apart
+
 
 class Switches(Study):
     """The study."""
@@ -72,19 +74,34 @@ def gained_and_lost(bench: Bench) -> Grid:
 
 
 def better_and_worse(bench: Bench) -> Grid:
-    """Candidates that are truly better or worse than the one they were made from, by what was done to it."""
+    """Candidates that are truly better or worse than the one they were made from, by what was done to it; the rarer kinds of a variant are one row."""
     rows: list[tuple[Cell, ...]] = []
     for row in bench.report.evolutions:
         kinds = [kind for kind in row.kinds if kind.kind != "initial"]
-        for place, kind in enumerate(kinds):
-            even = kind.rounds - kind.better - kind.worse
-            rows.append(
-                (row.label if not place else "", kind.kind, kind.rounds, kind.better, kind.worse, even, kind.saved)
+        groups = [(kind.kind, [kind]) for kind in kinds[:_KINDS]]
+        if len(kinds) > _KINDS:
+            groups.append((f"{len(kinds) - _KINDS} other kinds", kinds[_KINDS:]))
+        for place, (name, members) in enumerate(groups):
+            rounds, better, worse = (
+                sum(getattr(kind, field) for kind in members) for field in ("rounds", "better", "worse")
             )
-    names = ("variant", "kind of round", "rounds", "better", "worse", "neither", "worker tokens inherited")
+            inherited = sum(kind.inherited for kind in members)
+            whole = inherited + sum(kind.live for kind in members)
+            rows.append(
+                (
+                    row.label if not place else "",
+                    name,
+                    rounds,
+                    better,
+                    worse,
+                    rounds - better - worse,
+                    inherited / whole if whole else None,
+                )
+            )
+    names = ("variant", "kind of round", "rounds", "better", "worse", "neither", "inherited")
     return Grid(
         title="Candidates beside their parents, by kind of edit",
         columns=columns(*names, count=names[2:6], percent=names[6:]),
         rows=tuple(rows),
-        about="By the true score.",
+        about="By the true score; inherited is the share of worker tokens.",
     )

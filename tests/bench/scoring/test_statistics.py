@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motet.bench.scoring.statistics import estimate, paired, paired_difference, wilson
+from motet.bench.scoring.statistics import (
+    estimate,
+    paired,
+    paired_difference,
+    rank_correlation,
+    ratio,
+    spearman,
+    wilson,
+)
 
 VALUES = st.lists(st.floats(0, 1), min_size=2, max_size=30)
 
@@ -170,3 +178,58 @@ def test_clusters_that_are_alike_have_no_interval_whatever_their_sizes() -> None
     for values in ([0.0] * 6, [0.5] * 6):
         found = paired_difference([0.0] * 6, values, clusters=clusters)
         assert (found.low, found.high, found.method) == (None, None, "none")
+
+
+@given(st.lists(st.integers(-50, 50), min_size=2, max_size=12), st.integers(0, 9))
+def test_rank_correlation_sees_order_and_nothing_else(values: list[int], seed: int) -> None:
+    """It is 1 with any list in the same order and -1 with any in the opposite one; there is none where a list never varies."""
+    cubes, falling = [value**3 for value in values], [-value for value in values]
+    if len(set(values)) == 1:
+        assert spearman(values, cubes) is None
+        assert rank_correlation(values, cubes, seed=seed).low is None
+        return
+    assert spearman(values, cubes) == pytest.approx(1.0)
+    assert spearman(values, falling) == pytest.approx(-1.0)
+    assert spearman(values, [0] * len(values)) is None
+
+
+def test_rank_correlation_gets_a_seeded_interval_over_clusters() -> None:
+    """The same seed gives the same interval around the value, copies of a task add no evidence, and equal values share their rank."""
+    first = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+    second = [2.0, 1.0, 4.0, 3.0, 8.0, 5.0, 6.0, 7.0]
+    alone = rank_correlation(first, second, seed=5)
+    assert alone == rank_correlation(first, second, seed=5)
+    assert (alone.n, alone.clusters, alone.method) == (8, 8, "bootstrap")
+    assert alone.low is not None
+    assert alone.value is not None
+    assert alone.high is not None
+    assert alone.low < alone.value < alone.high
+    names = [str(number) for number in range(8)]
+    tripled = rank_correlation(first * 3, second * 3, clusters=names * 3, seed=5)
+    assert (tripled.clusters, tripled.method) == (8, "cluster bootstrap")
+    assert tripled.low is not None
+    assert tripled.low == pytest.approx(alone.low, abs=0.1)
+    assert spearman([1.0, 1.0, 2.0], [1.0, 2.0, 3.0]) == pytest.approx(3**0.5 / 2)
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.sampled_from("abc")), min_size=1, max_size=12))
+def test_a_ratio_is_that_of_the_sums(rows: list[tuple[int, int, str]]) -> None:
+    """Large wholes weigh more, wholes of 0 nothing; the interval lies between the clusters' own ratios."""
+    parts = [min(part, whole) for part, whole, _ in rows]
+    wholes = [whole for _, whole, _ in rows]
+    clusters = [cluster for _, _, cluster in rows]
+    found = ratio(parts, wholes, clusters=clusters, resamples=200)
+    if not sum(wholes):
+        assert found.value is None
+        return
+    assert found.value == pytest.approx(sum(parts) / sum(wholes))
+    assert (found.n, found.clusters) == (len(rows), len(set(clusters)))
+    if found.low is not None and found.high is not None:
+        own = []
+        for cluster in set(clusters):
+            pairs = [
+                (part, whole) for part, whole, other in zip(parts, wholes, clusters, strict=True) if other == cluster
+            ]
+            if sum(whole for _, whole in pairs):
+                own.append(sum(part for part, _ in pairs) / sum(whole for _, whole in pairs))
+        assert min(own) - 1e-9 <= found.low <= found.high <= max(own) + 1e-9
