@@ -189,3 +189,10 @@ def test_whoever_is_blamed_for_a_fault_has_it_and_marks_follow_faults(store: Sto
     assert faulty
     assert sum(clean) / len(clean) > sum(faulty) / len(faulty) + 15
     assert fair > unfair
+
+
+def test_both_views_of_the_control_plane_get_the_same_replies(store: Store) -> None:
+    """Where nothing was cut, an evolution goes the same way whichever form its requests have."""
+    for question in QUESTIONS[:4]:
+        compact, naive = (search(store, Inherit, question, control=view).story.rounds for view in ("compact", "naive"))
+        assert [(item.change, item.verdict) for item in compact] == [(item.change, item.verdict) for item in naive]

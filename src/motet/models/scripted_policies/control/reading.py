@@ -213,9 +213,10 @@ class Asked:
 
     @cached_property
     def team(self) -> dict[str, Member]:
-        """The team, by id, in the order in which it is shown."""
+        """The team, by id. In the order of the ids, since outlines and documents have their own, and who is asked in either form is to say the same."""
         found = _TEAM.search(self.text)
-        return {member.id: member for member in read_team(self.text[found.end() :])} if found else {}
+        members = sorted(read_team(self.text[found.end() :]), key=lambda member: member.id) if found else []
+        return {member.id: member for member in members}
 
     @cached_property
     def said(self) -> str:
