@@ -13,6 +13,7 @@ there afterwards.
 from __future__ import annotations
 
 import asyncio
+import json
 import multiprocessing
 import random
 import statistics
@@ -35,6 +36,7 @@ from motet.store.store import Store
 from motet.usage import Totals
 
 INSERT = 5_000  # records in one transaction
+MARK = 987_654_321
 NAMESPACE = "bench/records"
 BLOB = "INSERT INTO blobs (hash, size, codec, data, created) VALUES (?, ?, ?, ?, ?)"
 ROW = 'INSERT INTO records (namespace, "key", body, run_id, created) VALUES (?, ?, ?, ?, ?)'
@@ -56,7 +58,7 @@ def record(writer: str, number: int) -> NodeRecord:
         upstream=(),
         replica=None,
     )
-    output = f"Entry {number} was kept by hand until it was copied out in full; it says {number * 7}."
+    output = f"Entry {number} was kept by hand until it was copied out in full; its number is {number}."
     usage = Totals(calls=1, prompt=120, completion=20)
     return NodeRecord(
         determinants=determinants,
@@ -72,16 +74,18 @@ def record(writer: str, number: int) -> NodeRecord:
 def build(store: Store, count: int) -> list[str]:
     """Fill ``store`` and return the keys."""
     keys: list[str] = []
-    made = (record("b", number) for number in range(count))
+    # The engine's own bytes, with another number in each.
+    model = record("b", MARK).model_dump_json()
+    made = (model.replace(str(MARK), str(number)) for number in range(count))
     while some := list(islice(made, INSERT)):
         now = time.time()
         blobs: list[Any] = []
         rows: list[Any] = []
         for one in some:
-            content = one.model_dump_json().encode()
+            content = one.encode()
             name = digest_bytes(content)
             blobs.append((name, *pack(content), now))
-            rows.append((NAMESPACE, one.determinants.key, name, one.run_id, now))
+            rows.append((NAMESPACE, digest(json.loads(one)["determinants"]), name, "r1", now))
         keys += [row[1] for row in rows]
 
         def insert(connection: sa.Connection, blobs: list[Any] = blobs, rows: list[Any] = rows) -> None:
