@@ -3,30 +3,42 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from motet.worlds.synthweb import Page, Web
 from motet.worlds.synthweb.lore import lore
 
 
+class Chain(NamedTuple):
+    """A candidate's chain: how many of its pages must be read, and the titles of its first and last page with what is asked for, where all fits."""
+
+    pages: int
+    row: tuple[str, ...] | None
+
+
 def answers(question: str, web: Web) -> set[tuple[str, ...]]:
-    """(first page's title, last page's title, what is asked for) of every chain of which all holds that ``question`` says."""
+    """The row of every chain that fits."""
+    return {chain.row for chain in chains(question, web) if chain.row is not None}
+
+
+def chains(question: str, web: Web) -> Iterator[Chain]:
+    """Every candidate's chain, read until something does not hold that ``question`` says."""
     anchor_kind, anchor, rest = _opening(question)
     first = lore()["anchors"][anchor_kind]["entity"]
     said = re.findall(r"[^.?]+[.?]", rest)
-    found: set[tuple[str, ...]] = set()
     for title in _listed(anchor_kind, web, anchor):
-        here, kind = _page(web, title), first
+        here, kind, pages = _page(web, title), first, 1
         fits = _says(here, kind, said[0], f"That {first}")
         for sentence in said[1:]:
             links = lore()["kinds"][kind]["links"].values()
             link = next((link for link in links if sentence.strip().startswith(f"{link['asked']} ")), None)
-            if link is None:
+            if link is None or not fits:
                 break
-            here, kind = _page(web, _told(here, link["told"])), link["to"]
-            fits = fits and _says(here, kind, sentence, link["asked"])
-        if fits:
-            found.add((title, here.title, _told(here, lore()["kinds"][kind]["value"]["told"])))
-    return found
+            here, kind, pages = _page(web, _told(here, link["told"])), link["to"], pages + 1
+            fits = _says(here, kind, sentence, link["asked"])
+        value = lore()["kinds"][kind]["value"]["told"]
+        yield Chain(pages, (title, here.title, _told(here, value)) if fits else None)
 
 
 def _page(web: Web, title: str) -> Page:
