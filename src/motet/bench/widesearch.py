@@ -158,9 +158,12 @@ class _Grading:
         return figures(matching, right, columns=len(self.names))
 
     async def _column_names(self, table: Table) -> dict[str, str]:
-        given = [column_name(name) for name in table.columns]
-        wanted = [name for name in self.names if name not in given]
-        return await self._align([name for name in given if name not in self.names], wanted, what="names of columns")
+        """Which of the table's columns stand for which that were asked."""
+        given = {name: column_name(name) for name in table.columns}
+        wanted = [name for name in self.names if name not in given.values()]
+        unasked = [name for name, plain in given.items() if plain not in self.names]
+        said = await self._align(unasked, wanted, what="names of columns")
+        return {given[name]: right for name, right in said.items()}
 
     async def _key_names(self, given: Table, key: Column) -> dict[str, str]:
         """Which values of a key's column are written otherwise than in the right table. Numbers, dates and addresses are not a matter of names."""

@@ -24,7 +24,7 @@ _NEAR = 31  # days
 _MARKS = str.maketrans("", "", "*`")
 # What says that there is nothing to say. Two of them agree, and nothing else agrees with one.
 _MISSING = frozenset({"", "-", "--", "–", "—", "nan", "n/a"})
-_NUMBER = re.compile(r"[-+−]?(?:\d+(?:\.\d+)?|\.\d+)\s*%?")
+_NUMBER = re.compile(r"[-+−]?(?:\d+(?:\.\d+)?|\.\d+)(?:\s*%)?")
 _LINK = re.compile(r"https?://[^\s<>\"'|)\]]+", re.IGNORECASE)
 _NAMES = """
 january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|september sept sep|october oct|november nov|december dec
