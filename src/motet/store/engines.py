@@ -54,5 +54,6 @@ def _sqlite(url: sa.URL, begin: str) -> sa.Engine:
             connection.execute(f"PRAGMA {pragma}").close()
 
     sa.event.listen(engine, "connect", connected)
-    sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
+    # Past SQLAlchemy, as every read and every commit begins so.
+    sa.event.listen(engine, "begin", lambda connection: connection.connection.cursor().execute(begin).close())
     return engine

@@ -57,7 +57,7 @@ class Store:
             writer.dispose()
             if isinstance(error, sa.exc.OperationalError | sqlite3.OperationalError):
                 raise InputError(f"the store {shown(parsed)} cannot be opened: {reason(error)}") from None
-            if isinstance(error, sa.exc.DatabaseError):
+            if isinstance(error, sa.exc.DatabaseError | sqlite3.DatabaseError):
                 raise StoreError(
                     f"the store {shown(parsed)} is damaged or is no Motet store: {reason(error)}; "
                     "move it away and start a new one, or restore it from an export"
