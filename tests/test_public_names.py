@@ -15,6 +15,8 @@ from motet import errors
 
 # Written out on purpose: taking a name away, or adding one, is a decision and shows up here.
 PROMISED = [
+    "BestOfN",
+    "Broadcast",
     "Budget",
     "Configured",
     "EvoAgent",
@@ -26,6 +28,7 @@ PROMISED = [
     "Model",
     "ModelInfo",
     "MotetError",
+    "Naive",
     "Observation",
     "Price",
     "React",
@@ -36,6 +39,7 @@ PROMISED = [
     "Score",
     "Source",
     "Store",
+    "Swarm",
     "System",
     "TacoMAS",
     "Task",

@@ -13,9 +13,13 @@ if TYPE_CHECKING:
     from motet.api import resume as resume
     from motet.api import run as run
     from motet.api import solve as solve
+    from motet.baselines.best_of_n import BestOfN as BestOfN
+    from motet.baselines.broadcast import Broadcast as Broadcast
     from motet.baselines.evoagent import EvoAgent as EvoAgent
     from motet.baselines.evomas import EvoMAS as EvoMAS
     from motet.baselines.inherit_initial import InheritInitial as InheritInitial
+    from motet.baselines.naive import Naive as Naive
+    from motet.baselines.swarm import Swarm as Swarm
     from motet.baselines.tacomas import TacoMAS as TacoMAS
     from motet.errors import InputError as InputError
     from motet.errors import MotetError as MotetError
@@ -47,6 +51,10 @@ _HOMES = {
     "EvoAgent": "motet.baselines.evoagent",
     "EvoMAS": "motet.baselines.evomas",
     "TacoMAS": "motet.baselines.tacomas",
+    "BestOfN": "motet.baselines.best_of_n",
+    "Broadcast": "motet.baselines.broadcast",
+    "Naive": "motet.baselines.naive",
+    "Swarm": "motet.baselines.swarm",
     "InputError": "motet.errors",
     "MotetError": "motet.errors",
     "Message": "motet.models.model",

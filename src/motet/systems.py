@@ -21,6 +21,10 @@ SYSTEMS = {
     "evoagent": "motet.baselines.evoagent:EvoAgent",
     "evomas": "motet.baselines.evomas:EvoMAS",
     "tacomas": "motet.baselines.tacomas:TacoMAS",
+    "best-of-n": "motet.baselines.best_of_n:BestOfN",
+    "broadcast": "motet.baselines.broadcast:Broadcast",
+    "naive": "motet.baselines.naive:Naive",
+    "swarm": "motet.baselines.swarm:Swarm",
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from pydantic import Field, JsonValue
@@ -133,6 +133,10 @@ class Agent:
         )
         return turn.answer
 
+    async def use(self, tool: Tool, arguments: Mapping[str, JsonValue]) -> Observation:
+        """Call ``tool``, journaled. For agents that have tools of their own making."""
+        return await self.run.tool(tool, arguments)
+
     def hear(self, text: str) -> str:
         """Take in something from outside between two steps; the content of the message that tells it, which is the caller's to add."""
         self._material.append(Observation(text=text))
@@ -247,7 +251,7 @@ class Agent:
             self.run.emit("agent.nudge", tool=call.tool.name, arguments=call.arguments)
             again = known.model_copy(update={"text": f"{known.text}\n{self.prompts('repeated')}"})
             return _Made(again, "repeated")
-        observation = await self.run.tool(call.tool, call.arguments)
+        observation = await self.use(call.tool, call.arguments)
         if call.tool.effect == "write":
             # The world has changed, and what was read before may read differently now.
             self._answered.clear()

@@ -13,6 +13,7 @@ from motet.fugue.hub import Hub
 from motet.fugue.knowledge import Knowledge
 from motet.fugue.peer import Answer, Peer
 from motet.fugue.reading import NAME as READ
+from motet.runs.run import ToolUse
 from motet.value import Value
 
 _PLACES = ("url", "address", "page", "document", "title", "id")
@@ -71,16 +72,41 @@ def history(
 ) -> TeamHistory:
     """What came of ``peers``."""
     rows = [_row(peer, answer, hub=hub) for peer, answer in zip(peers, answers, strict=True)]
-    asked = [" ".join(sorted(_terms([query]))) for row in rows for query in row.queries]
-    return TeamHistory(
-        peers=tuple(rows),
+    return of_rows(
+        rows,
         rules={name: choice.answer for name, choice in choices.items()},
-        duplicates=1 - len(set(asked)) / len(asked) if asked else None,
-        diversity_pages=diversity([set(row.pages) for row in rows]),
-        diversity_terms=diversity([_terms(row.queries) for row in rows]),
         repeats=knowledge.repeats,
         disputed=len(hub.disputed()) if hub is not None else 0,
     )
+
+
+def of_rows(
+    rows: Sequence[PeerRow], *, rules: Mapping[str, str | None], repeats: int = 0, disputed: int = 0
+) -> TeamHistory:
+    """The history of a team whose peers are ``rows``, with what follows from them together."""
+    asked = [" ".join(sorted(_terms([query]))) for row in rows for query in row.queries]
+    return TeamHistory(
+        peers=tuple(rows),
+        rules=dict(rules),
+        duplicates=1 - len(set(asked)) / len(asked) if asked else None,
+        diversity_pages=diversity([set(row.pages) for row in rows]),
+        diversity_terms=diversity([_terms(row.queries) for row in rows]),
+        repeats=repeats,
+        disputed=disputed,
+    )
+
+
+def uses(trace: Sequence[ToolUse]) -> tuple[dict[str, int], tuple[str, ...], tuple[str, ...]]:
+    """What a trace comes to: calls by tool, queries in their order, and the pages opened, each once."""
+    calls: dict[str, int] = {}
+    queries, pages = [], []
+    for use in trace:
+        calls[use.tool] = calls.get(use.tool, 0) + 1
+        if use.tool == READ:
+            continue
+        queries += [str(value) for name, value in use.arguments.items() if name == "query"]
+        pages += [str(value) for name, value in use.arguments.items() if name in _PLACES]
+    return calls, tuple(queries), tuple(dict.fromkeys(pages))
 
 
 def diversity(sets: Sequence[set[str]]) -> float | None:
@@ -90,14 +116,7 @@ def diversity(sets: Sequence[set[str]]) -> float | None:
 
 
 def _row(peer: Peer, answer: Answer, *, hub: Hub | None) -> PeerRow:
-    calls: dict[str, int] = {}
-    queries, pages = [], []
-    for use in peer.run.trace:
-        calls[use.tool] = calls.get(use.tool, 0) + 1
-        if use.tool == READ:
-            continue
-        queries += [str(value) for name, value in use.arguments.items() if name == "query"]
-        pages += [str(value) for name, value in use.arguments.items() if name in _PLACES]
+    calls, queries, pages = uses(peer.run.trace)
     notes = [note for note in hub.notes.values() if note.peer == peer.name] if hub is not None else []
     kept = [prefix for prefix in peer.prefixes[1:] if not prefix.closed]
     before = sum(prefix.before for prefix in kept)
@@ -110,8 +129,8 @@ def _row(peer: Peer, answer: Answer, *, hub: Hub | None) -> PeerRow:
         failure=answer.failure.message if answer.failure else "",
         steps=answer.steps,
         calls=calls,
-        queries=tuple(queries),
-        pages=tuple(dict.fromkeys(pages)),
+        queries=queries,
+        pages=pages,
         closes=peer.closes,
         notes=sum(note.status == "ok" for note in notes),
         degraded=sum(note.status == "degraded" for note in notes),
