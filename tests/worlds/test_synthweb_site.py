@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from motet.tools.passages import query_words, words
 from motet.worlds.synthweb import Question, Site, SiteOptions, Web, make_site
+from motet.worlds.synthweb.lore import lore
 from tests.worlds.synthweb_reader import answers, chains
 
 few = settings(max_examples=15)
@@ -150,6 +152,32 @@ def test_names_find_the_pages_of_the_path(asked: SiteOptions) -> None:
             assert page in site.web.search(page.title, limit=5)
 
 
+def test_searching_for_a_whole_question_finds_where_it_begins_and_not_where_it_ends() -> None:
+    """The words of a question find its anchor, and almost never the page with its answer, which says the same in other words."""
+    sites = [make_site(SiteOptions(), number) for number in range(25)]
+    first = last = 0
+    for site in sites:
+        for question in site.questions:
+            hits = [page.address for page in site.web.search(question.text, limit=5)]
+            first += question.paths[0][0].address in hits
+            last += question.paths[0][-1].address in hits
+    assert first >= 95
+    assert last <= 5
+
+
+CHECKS = [(kind, name) for kind, told in lore()["kinds"].items() for name in told["checks"]]
+
+
+@pytest.mark.parametrize(("kind", "name"), CHECKS)
+def test_other_words_share_none_with_the_question(kind: str, name: str) -> None:
+    """Each check is told in the question's telling words, and once more without any of them."""
+    check = lore()["kinds"][kind]["checks"][name]
+    plain, reworded = check["told"]
+    telling = set(query_words(check["asked"]))
+    assert telling <= set(words(plain)) or check["asked"].split()[-1] in plain
+    assert not telling & set(words(reworded))
+
+
 def test_wrong_candidates_fail_near_and_far() -> None:
     """Of 300 wrong candidates about as many are ruled out at the first page of their chain as at the second and at the last."""
     asked = SiteOptions(hops=4, breadth=31, questions=1, distractors=0)
@@ -193,7 +221,7 @@ def test_a_single_reader_of_twenty_steps_often_fails() -> None:
 
 def test_sites_do_not_change_unnoticed() -> None:
     """Recorded benches stand on them: the first site of seed 0 has a known hash."""
-    assert make_site(SiteOptions(), 0).web.digest == "34ef5f0ea051f4778cd7f6a42ff5f0879091c43e678d1ed3cc1ae3e9436f4d0a"
+    assert make_site(SiteOptions(), 0).web.digest == "6dbf91188b3022464f71908b424037880285292083495a65e0945e1f4a3fa44c"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ each page of the chain; one candidate's chain fits all of it (or ``answers`` of 
 its chain, and what one reader ruled out another need not read. What is asked for stands on the last page of the chain that fits, and nowhere else.
 
 Beside these are pages whose names are like those on the path (*distractors*), pages that tell nothing (*dead ends*), and, if asked for, pages that give a wrong answer
-with confidence (*planted*). Pages say what questions ask in other words. All follows from the seed and the site's number.
+with confidence (*planted*). Pages say what questions ask in other words: those between now and then, those at the end of chains always, so that no search for a question's words finds the
+answer beside them. All follows from the seed and the site's number.
 """
 
 from __future__ import annotations
@@ -162,7 +163,7 @@ class _Builder:
             self._write(entity, [rng.choice(lore()["empty"]).format(title=entity.title)])
         for chain in chains:
             for entity in chain:
-                self._write(entity, self._facts(entity))
+                self._write(entity, self._facts(entity, reworded=entity is chain[-1]))
         self._write(anchor, self._list(anchor, [chain[0].title for chain in chains]))
         wrong = [chain[0].title for number, chain in enumerate(chains) if number not in right]
         for entity in others:
@@ -241,8 +242,11 @@ class _Builder:
             made.append(make or self._entity(like.kind, like=like.name))
         return made
 
-    def _facts(self, entity: _Entity) -> list[str]:
-        """The sentences of a page, of which ``told`` keeps which fact each says. A link that leads on no path leads to a dead end, or to a name without a page."""
+    def _facts(self, entity: _Entity, *, reworded: bool = False) -> list[str]:
+        """The sentences of a page, of which ``told`` keeps which fact each says. A link that leads on no path leads to a dead end, or to a name without a page.
+
+        A ``reworded`` page tells its check in other words than a question does.
+        """
         kind: dict[str, Any] = lore()["kinds"][entity.kind]
         words = _pronouns(entity, kind["pronoun"])
         for relation, link in kind["links"].items():
@@ -253,7 +257,8 @@ class _Builder:
                     self.namer.new(self._names(link["to"])).text if blank else self.rng.choice(dead)
                 )
             entity.told[relation] = self.rng.choice(link["told"]).format(value=entity.links[relation], **words)
-        entity.told["check"] = self.rng.choice(kind["checks"][entity.check]["told"]).format(**words)
+        check = self.rng.choice(kind["checks"][entity.check]["told"][reworded:])
+        entity.told["check"] = check.format(**words)
         entity.told["value"] = self.rng.choice(kind["value"]["told"]).format(value=entity.value, **words)
         return list(entity.told.values())
 
