@@ -31,7 +31,7 @@ class Turn(Value):
 
 Policy: TypeAlias = Callable[[Request], "Turn | str"]
 
-POLICIES = ("echo", "office", "reader", "scholar")
+POLICIES = ("echo", "office", "reader", "scholar", "searcher", "searcher-shy")
 
 
 def open_scripted(name: str) -> Model:
@@ -56,6 +56,8 @@ def open_scripted(name: str) -> Model:
         from motet.models.scripted_policies import scholar
 
         return ScriptedModel("scholar", scholar.policy, version=scholar.version())
+    if chosen in ("searcher", "searcher-shy"):
+        return _searcher(chosen, name=chosen)
     raise InputError(f"unknown scripted model {name!r}{nearest(chosen, POLICIES)}")
 
 
@@ -80,8 +82,19 @@ def _of_strength(name: str, chosen: str, given: str) -> Model:
 
         policy = scholar.with_lore(lore.shipped().times(factor))
         return ScriptedModel(f"scholar@{factor:g}", policy, version=scholar.version())
-    known = nearest(chosen, POLICIES) if chosen not in POLICIES else "; office and scholar do"
+    if chosen in ("searcher", "searcher-shy"):
+        return _searcher(chosen, name=f"{chosen}@{factor:g}", factor=factor)
+    known = nearest(chosen, POLICIES) if chosen not in POLICIES else "; office, scholar and searcher do"
     raise InputError(f"scripted model {name!r}: {chosen} makes no mistakes that could be more or fewer{known}")
+
+
+def _searcher(chosen: str, *, name: str, factor: float = 1.0) -> Model:
+    from motet.models.scripted_policies import searcher
+    from motet.models.scripted_policies.searcher import lore
+
+    chances = lore.shipped().times(factor)
+    policy = searcher.with_lore(chances.shy() if chosen == "searcher-shy" else chances)
+    return ScriptedModel(name, policy, version=searcher.version())
 
 
 def echo(request: Request) -> str:

@@ -1,0 +1,255 @@
+"""The hub's half: notes and answers to reads, extracted from raw steps by the same reading as the searcher's, with faults of their own."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from motet.models.model import Request
+from motet.models.scripted_policies.searcher import asked as reading
+from motet.models.scripted_policies.searcher.asked import Asked
+from motet.models.scripted_policies.searcher.lore import Lore
+from motet.models.scripted_policies.searcher.pages import Leaf, key, leaves, sections, sentences, titles_named
+
+_TASK = re.compile(r"^Task(?: of the team)?: (.+)$", re.MULTILINE)
+_STRETCH = re.compile(r"^Steps (\d+) to (\d+) of (\S+?)(?: \[(\S+)\])?:$", re.MULTILINE)
+_STEP = re.compile(r"^Step (\d+)$", re.MULTILINE)
+_CALL = re.compile(r"^peer calls (\w+)\((\{.*\})\)$", re.MULTILINE)
+_CLAIM = re.compile(r'^(\S+:\d+) (".*")$', re.MULTILINE)
+_WANT = re.compile(r"^What the agent wants to know: (.+)$", re.MULTILINE)
+_ANSWER = re.compile(r"^(?:peer: )?Answer: (.+)$", re.MULTILINE)
+_ANSWERED = re.compile(r"^From .+?:\n(.*?)(?=^From .+?:$|^Put these together|\Z)", re.MULTILINE | re.DOTALL)
+_CLAIMS, _LINES, _WIDTH = 8, 8, 220  # what a note has room for
+_LIKELY = 0.75  # of an answer whose page fits: what led there may not be among the steps
+_NOTHING = "The steps do not hold an answer to that."
+
+
+class Step(NamedTuple):
+    """A raw step: its number, its calls, and its text."""
+
+    number: int
+    calls: tuple[tuple[str, dict[str, JsonValue]], ...]
+    text: str
+
+
+class Stretch(NamedTuple):
+    """Raw steps of one peer; ``id`` is the episode's, where it is told."""
+
+    peer: str
+    id: str
+    steps: tuple[Step, ...]
+
+
+class Told(NamedTuple):
+    """What a page tells of the question: a claim, and the sentence that bears it."""
+
+    claim: str
+    address: str
+    quote: str
+
+
+def write(request: Request, lore: Lore) -> str:
+    """A note on the steps in ``request``, as JSON."""
+    text = request.messages[-1].content if request.messages[-1].role == "user" else ""
+    first = next((message.content for message in request.messages if message.role == "user"), text)
+    question, stretch = _question(first, lore), next(iter(_stretches(first)), Stretch("", "", ()))
+    at = (question.text, stretch.peer, stretch.steps[0].number if stretch.steps else 0)
+    repairing = any(message.role == "assistant" for message in request.messages)
+    if not repairing and lore.errs("garbles", *at):
+        return "Here is the note: {established: "
+    established, ruled_out, open_, answers = _judged(question, stretch, lore)
+    kept = [claim for claim in established if not lore.errs("loses", *at, claim.claim)]
+    said = _ANSWER.findall("\n".join(step.text for step in stretch.steps))
+    answer = said[-1] if said else answers[-1] if answers else ""
+    note: dict[str, JsonValue] = {
+        "established": [
+            {"claim": claim.claim, "source": claim.address, "quote": _quote(claim, lore, at)}
+            for claim in kept[:_CLAIMS]
+        ],
+        "tried": list(_tried(stretch)),
+        "ruled_out": list(ruled_out[-_LINES:]),
+        "open": list(open_[:_LINES]),
+        "candidate_answer": answer,
+        "confidence": _LIKELY if answer else 0.0,
+        "contradicts": list(_contradicted(first, established, answer, question.label)),
+    }
+    return json.dumps(note, ensure_ascii=False)
+
+
+def read(request: Request, lore: Lore) -> str:
+    """The answer to what an agent wants to know, cited; or the answers of several parts put together."""
+    text = request.messages[-1].content
+    parts = _ANSWERED.findall(text)
+    if parts:
+        lines = dict.fromkeys(line for part in parts for line in part.strip().splitlines() if line != _NOTHING)
+        return "\n".join(lines) or _NOTHING
+    question = _question(text, lore)
+    wanted = _WANT.search(text)
+    intent = wanted[1] if wanted else ""
+    if lore.errs("blank", question.text, intent):
+        return _NOTHING
+    found: dict[str, None] = {}
+    for stretch in _stretches(text):
+        for step in stretch.steps:
+            for leaf in leaves(step.text):
+                if titles_named(intent, [leaf.title]):
+                    place = f"[{stretch.id or stretch.peer} step {step.number}]"
+                    found |= dict.fromkeys(
+                        f'{leaf.title} ({leaf.address}): "{quote}" {place}' for quote in _quotes(question, leaf, lore)
+                    )
+    return "\n".join(found) or _NOTHING
+
+
+def _judged(question: Asked, stretch: Stretch, lore: Lore) -> tuple[list[Told], list[str], list[str], list[str]]:
+    """What the pages of a stretch establish, the most telling first; what they rule out; what they leave open; the answers that they may hold."""
+    listing: list[Told] = []
+    telling: list[Told] = []
+    ruled_out: list[str] = []
+    leading: list[tuple[str, str]] = []
+    answers: list[str] = []
+    read = {key(leaf.address) for step in stretch.steps for leaf in leaves(step.text)}
+    for leaf in dict.fromkeys(leaf for step in stretch.steps for leaf in leaves(step.text)):
+        if key(leaf.title) == key(question.anchor):
+            listing += _listed(question, leaf)
+            continue
+        claimed = reading.claimed(leaf.text, question.label)
+        if claimed is not None:
+            telling.append(Told(f"{question.label} asked for: {claimed.what}", leaf.address, claimed.sentence))
+            continue
+        told, against = _told(question, leaf, lore)
+        telling += told
+        if against and not told:
+            ruled_out.append(f'{leaf.title} ({leaf.address}): "{against[0][: _WIDTH - 80]}", and not: {against[1]}')
+        elif not told and leaf.part == leaf.parts == 1:
+            ruled_out.append(f"{leaf.title} ({leaf.address}): tells nothing of what is asked")
+        for depth, clause in enumerate(question.clauses):
+            check = reading.check(leaf.text, clause, lore)
+            if check is None or not check[0]:
+                continue
+            if depth + 1 < len(question.clauses):
+                fact = reading.leads(leaf.text, question.clauses[depth + 1].by, dict(leaf.links), lore)
+                if fact is not None and key(fact.what) not in read:
+                    leading.append((fact.what, leaf.title))
+            else:
+                value = reading.value(leaf.text, question.label, lore)
+                answers += [value.what] if value is not None else []
+    open_ = [f"{name}, to which {title} leads, is still to be read" for name, title in dict.fromkeys(leading)]
+    return [*telling[-(_CLAIMS - min(len(listing), 4)) :], *listing], ruled_out, open_, answers
+
+
+def _told(question: Asked, leaf: Leaf, lore: Lore) -> tuple[list[Told], tuple[str, str] | None]:
+    """What a page tells that fits the question; and the sentence by which it fits nowhere, with what it should have said."""
+    told: list[Told] = []
+    against: tuple[str, str] | None = None
+    for depth, clause in enumerate(question.clauses):
+        found = reading.check(leaf.text, clause, lore)
+        if found is None:
+            continue
+        if not found[0]:
+            against = against or (found[1], clause.sense)
+            continue
+        told.append(Told(f"{leaf.title} {clause.sense}", leaf.address, found[1]))
+        if depth + 1 < len(question.clauses):
+            by = question.clauses[depth + 1].by
+            fact = reading.leads(leaf.text, by, dict(leaf.links), lore)
+            name = by if by in lore.relations else "next"
+        else:
+            fact = reading.value(leaf.text, question.label, lore)
+            name = question.label
+        if fact is not None:
+            told.append(Told(f"{name} of {leaf.title}: {fact.what}", leaf.address, fact.sentence))
+    return list(dict.fromkeys(told)), against
+
+
+def _listed(question: Asked, leaf: Leaf) -> list[Told]:
+    titles = dict(leaf.links)
+    return [
+        Told(f"{leaf.title} lists {', '.join(named)}", leaf.address, sentence)
+        for sentence in sentences(leaf.text)
+        if (named := [title for title in titles if title in sentence])
+    ]
+
+
+def _quotes(question: Asked, leaf: Leaf, lore: Lore) -> Iterator[str]:
+    """The sentences of a page that bear on the question."""
+    if key(leaf.title) == key(question.anchor):
+        yield from (told.quote for told in _listed(question, leaf))
+        return
+    for depth, clause in enumerate(question.clauses):
+        found = reading.check(leaf.text, clause, lore)
+        if found is None:
+            continue
+        yield found[1]
+        fact = (
+            reading.leads(leaf.text, question.clauses[depth + 1].by, dict(leaf.links), lore)
+            if depth + 1 < len(question.clauses)
+            else reading.value(leaf.text, question.label, lore)
+        )
+        if fact is not None:
+            yield fact.sentence
+
+
+def _quote(claim: Told, lore: Lore, at: tuple[str, str, int]) -> str:
+    """The claim's quote, or now and then one that stands nowhere."""
+    return f"{claim.quote.rstrip('.')} beyond doubt." if lore.errs("invents", *at, claim.claim) else claim.quote
+
+
+def _tried(stretch: Stretch) -> Iterator[str]:
+    """The searches, one a line, and the pages that were read, in as few lines as hold them."""
+    queries = [
+        str(arguments.get("query")) for step in stretch.steps for tool, arguments in step.calls if tool == "search"
+    ]
+    yield from (f'search "{query}"' for query in list(dict.fromkeys(queries))[: _LINES // 2])
+    read = dict.fromkeys(leaf.address for step in stretch.steps for leaf in leaves(step.text))
+    line, lines = "", []
+    for address in read:
+        if line and len(line) + len(address) > _WIDTH:
+            lines.append(line)
+            line = ""
+        line = f"{line}, {address}" if line else f"visit {address}"
+    yield from [*lines, *([line] if line else [])][: _LINES // 2]
+
+
+def _contradicted(text: str, established: list[Told], answer: str, label: str) -> Iterator[str]:
+    """The marks of teammates' claims that give another value for the same thing."""
+    own = dict(_parted(claim.claim) for claim in established if _parted(claim.claim)[1])
+    if answer:
+        own[f"{label} asked for"] = answer
+    for mark, written in _CLAIM.findall(text.partition("\nSteps ")[0]):
+        about, value = _parted(str(json.loads(written)))
+        if value and about in own and own[about] != value:
+            yield mark
+
+
+def _parted(claim: str) -> tuple[str, str]:
+    about, _, value = claim.partition(": ")
+    return about, value
+
+
+def _question(text: str, lore: Lore) -> Asked:
+    found = _TASK.search(text)
+    return reading.asked(found[1] if found else "", lore)
+
+
+def _stretches(text: str) -> list[Stretch]:
+    """The raw steps in ``text``."""
+    return [
+        Stretch(head[3], head[4] or "", tuple(_step(int(mark[1]), said) for mark, said in sections(_STEP, raw)))
+        for head, raw in sections(_STRETCH, text)
+    ]
+
+
+def _step(number: int, text: str) -> Step:
+    calls = []
+    for tool, written in _CALL.findall(text):
+        try:
+            value = json.loads(written)
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            calls.append((tool, value))
+    return Step(number, tuple(calls), text)
