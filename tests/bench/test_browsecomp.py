@@ -288,10 +288,12 @@ def test_garbage_scores_nothing(folder: Path, store: Store, answer: str | None, 
 
 
 def lab(request: Request) -> str:
-    """Knows one answer, is sure of everything, and judges by comparing texts."""
+    """Knows two answers, is sure of everything, and judges by comparing texts, but for one answer on which it says nothing usable."""
     text = request.messages[-1].content
     if '"right_answer"' in text:
         asked = json.loads(text)
+        if asked["right_answer"] == "Tarn":
+            return "Who can say?"
         return verdict(f"Exact Answer: {asked['right_answer']}\n" in asked["answer"], confidence=None)
     return f"Explanation: known\nExact Answer: {'912' if 'Mount Velk' in text else 'Norvania'}\nConfidence: 90%"
 
@@ -304,7 +306,7 @@ async def bench(opened: Store, plan: Plan) -> str:
 
 
 def test_a_bench_tells_its_calibration_and_keeps_the_canary_out_of_its_store(folder: Path, home: Path) -> None:
-    """Through the runner: scores by the judge, the calibration error in the notes, published figures by system, and no canary and no row of the file in any stored blob."""
+    """Through the runner: scores by the judge, the calibration error of what was judged in the notes, published figures by system, and no canary and no row of the file in any stored blob."""
     options: dict[str, Any] = {"path": str(folder), "judge": "desk:judge"}
     benchmark = open_benchmark("browsecomp", options)
     plan = Plan(
@@ -324,11 +326,11 @@ def test_a_bench_tells_its_calibration_and_keeps_the_canary_out_of_its_store(fol
         )
     [row] = report.systems
     assert row.scores["judge"].value == pytest.approx(2 / 3)
-    assert row.judging["judge"].calls == 3
+    assert row.judging["judge"].calls == 4
     [note] = [note for note in report.notes if "calibration" in note]
     assert (
         note
-        == "react: RMS calibration error 23.3 points over 3 answers in 1 bin (mean confidence 90.0 %, right 66.7 %)"
+        == "react: RMS calibration error 10.0 points over 2 answers in 1 bin (mean confidence 90.0 %, right 100.0 %)"
     )
     assert report.published["fugue"] == {"judge": 0.712}
     stored = b"".join(held)
