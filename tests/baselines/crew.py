@@ -43,6 +43,8 @@ SIGNS = {
     "describe": "Describe one expert for this task",
     "check": "Is this expert worth asking?",
     "refine": "Bring two answers to a task together",
+    "split": "Split this task into",
+    "synthesise": "Your agents have reported.",
     "describe_step": "Describe one specialist who could say",
 }
 _NUMBERS = count()
@@ -186,6 +188,8 @@ def filled(schema: JsonValue, chance: random.Random, defs: JsonValue = None) -> 
             return "".join(chance.choices("abc ", k=chance.randint(3, 12)))
         case "integer":
             return chance.randint(0, 100)
+        case "number":
+            return round(chance.random(), 2)
         case "boolean":
             return chance.random() < 0.8
     raise AssertionError(f"no value for {schema}")

@@ -44,7 +44,7 @@ class Led(Configured):
         return Needs(tuple(dict.fromkeys((self.model, self.meta_model or self.model))), self.tools)
 
     def worker(self, number: int, *, role: str) -> React:
-        """The worker ``number``, counted from 1, who is told to be ``role``."""
+        """The worker ``number``, counted from 1, with ``role`` among its instructions."""
         sampling = self.sampling
         if sampling.seed is not None:
             # One seed for all would make equal workers say equal things.
@@ -107,7 +107,8 @@ class Workers:
         failure: Failure | None = None
         found: Result | None = None
         try:
-            found = await self.config.worker(number, role=role).solve(part, run=scope)
+            who = self._prompts("who", name=name, number=self.config.peers, role=role)
+            found = await self.config.worker(number, role=who).solve(part, run=scope)
         except (ModelError, ToolError) as error:
             failure = Failure.of(error, scope=scope.scope)
         except BudgetExceeded as error:
