@@ -1,12 +1,11 @@
 """A peer's context: what of its conversation is raw, what stands for older steps, and what came from teammates.
 
 The messages of an agent, seen as items in their order after its opening. Between closes items are only added at the end, so a provider's prefix cache holds; a close replaces old
-steps by their note, and in the same go cuts the oldest notes to their titles if notes take more than their room.
+steps by their note, and in the same go cuts the oldest notes if notes take more than their room.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from motet.fugue.episode import Episode, Step
@@ -78,24 +77,32 @@ class Context:
         self.items = kept
         self._rebuild()
 
-    def fold(self, *, room: int) -> int:
-        """Cut the oldest notes to their titles until notes take at most ``room``; how many were cut."""
-        cut = 0
-        for position, item in enumerate(self.items):
-            if self.note_tokens <= room:
-                break
-            if item.kind != "step" and item.short and item.messages[0].content != item.short:
-                short = Message(role="user", content=item.short)
-                self.items[position] = item._replace(messages=(short,))
-                cut += 1
-        if cut:
-            self._rebuild()
-        return cut
+    def fold(self, *, high: int, low: int) -> int:
+        """Where notes take more than ``high`` tokens, cut the oldest to their titles, and if that is not enough let the oldest titles go, until they take at most ``low``.
 
-    def raw_steps(self, steps: Sequence[Step]) -> list[Step]:
-        """Those of ``steps`` that are still shown as they were."""
-        shown = {item.number for item in self.items if item.kind == "step"}
-        return [step for step in steps if step.number in shown]
+        Returns how many were cut. Two thresholds, since each cut costs a provider's prefix cache.
+        """
+        if self.note_tokens <= high:
+            return 0
+        cut = 0
+        over = self.note_tokens - low
+        for position, item in enumerate(self.items):
+            if over > 0 and item.kind != "step" and item.short and item.messages[0].content != item.short:
+                shorter = item._replace(messages=(Message(role="user", content=item.short),))
+                if shorter.tokens < item.tokens:
+                    over -= item.tokens - shorter.tokens
+                    self.items[position] = shorter
+                    cut += 1
+        kept: list[Item] = []
+        for item in self.items:
+            if over > 0 and item.kind != "step":
+                over -= item.tokens
+                cut += 1
+            else:
+                kept.append(item)
+        self.items = kept
+        self._rebuild()
+        return cut
 
     def _rebuild(self) -> None:
         self.messages[:] = [*self.opening, *(message for item in self.items for message in item.messages)]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from motet.canonical import digest
 from motet.models.model import Message
 from motet.value import Value
+from motet.words import json_line
 
 
 class Step(Value):
@@ -43,16 +45,42 @@ class Episode(Value):
         """The number of its last step."""
         return self.steps[-1].number
 
+    @property
+    def digest(self) -> str:
+        """Names its content."""
+        return digest([[step.number, *(message.digest for message in step.messages)] for step in self.steps])
+
     def raw(self) -> str:
         """All of it as text, step by step, as the hub is shown it."""
-        return "\n\n".join(f"Step {step.number}\n{_text(step.messages)}" for step in self.steps)
+        return "\n".join(map(_text, self.steps))
+
+    def pieces(self, *, tokens: int) -> list[str]:
+        """All of it as texts of at most ``tokens`` each: whole steps as far as they fit together, and a larger step in parts."""
+        pieces: list[str] = []
+        for step in self.steps:
+            text = _text(step)
+            parts = [text] if _fits(text, tokens) else _cut(text, size=max(tokens * _BYTES - 60, 1))
+            for number, part in enumerate(parts):
+                shown = part if number == 0 else f"Step {step.number}, part {number + 1}\n{part}"
+                if pieces and _fits(f"{pieces[-1]}\n{shown}", tokens):
+                    pieces[-1] += f"\n{shown}"
+                else:
+                    pieces.append(shown)
+        return pieces
 
 
 def fitting(text: str, *, tokens: int) -> str:
     """The end of ``text`` that fits into ``tokens``, by the same guess; a cut is said."""
-    size = tokens * 3
-    encoded = text.encode()
-    return text if len(encoded) <= size else f"(the beginning is cut off) {encoded[-size:].decode(errors='ignore')}"
+    if _fits(text, tokens):
+        return text
+    told = "(the beginning is cut off) "
+    size = max(tokens * _BYTES - len(told), 0)
+    return told + text.encode()[-size:].decode(errors="ignore") if size else ""
+
+
+def size_of(text: str) -> int:
+    """The tokens of ``text``, by the same guess."""
+    return -(-len(text.encode()) // _BYTES)
 
 
 def total(steps: Iterable[Step]) -> int:
@@ -61,27 +89,43 @@ def total(steps: Iterable[Step]) -> int:
 
 
 def to_close(steps: Sequence[Step], *, high: int, low: int) -> int:
-    """How many of the oldest ``steps`` to close: none below ``high`` tokens, else enough to leave at most ``low``; the newest step stays unless it alone is more."""
+    """How many of the oldest ``steps`` to close: none below ``high`` tokens, else enough to leave at most ``low``. The newest stays: its peer has not read it yet."""
     if total(steps) < high:
         return 0
-    for number in range(1, len(steps) + 1):
-        if total(steps[number:]) <= low:
-            return number
-    return len(steps)
+    return next((number for number in range(1, len(steps)) if total(steps[number:]) <= low), max(len(steps) - 1, 0))
 
 
-def _text(messages: Sequence[Message]) -> str:
-    lines = []
-    for message in messages:
+_BYTES = 3  # a token
+
+
+def _fits(text: str, tokens: int) -> bool:
+    return len(text.encode()) <= tokens * _BYTES
+
+
+def _cut(text: str, *, size: int) -> list[str]:
+    """``text`` in parts of at most ``size`` bytes, no character broken."""
+    parts, data = [], text.encode()
+    while data:
+        part = data[:size].decode(errors="ignore") or data[:4].decode(errors="ignore")
+        parts.append(part)
+        data = data[len(part.encode()) :]
+    return parts
+
+
+def _text(step: Step) -> str:
+    """A step as text. All that anybody wrote is set in, so that nothing in it passes for the heading of another step."""
+    lines = [f"Step {step.number}"]
+    for message in step.messages:
         who = {"assistant": "peer", "tool": "tool", "user": "told", "system": "told"}[message.role]
         if message.content:
-            lines.append(f"{who}: {message.content}")
-        lines += [f"peer calls {call.name}({_arguments(call.arguments)})" for call in message.tool_calls]
+            lines += [f"  {who}:", *(f"    {line}" for line in message.content.splitlines())]
+        lines += [f"  peer calls {json_line(call.name)} {_arguments(call.arguments)}" for call in message.tool_calls]
     return "\n".join(lines)
 
 
 def _arguments(written: str) -> str:
+    """Arguments on one line."""
     try:
         return json.dumps(json.loads(written), ensure_ascii=False)
-    except ValueError:
-        return written
+    except (ValueError, RecursionError):
+        return json_line(written)

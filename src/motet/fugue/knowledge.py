@@ -13,40 +13,47 @@ from motet.tools.tool import Observation, Tool
 
 
 class Made(NamedTuple):
-    """A call that was made: by whom, as which of its calls, and what came back."""
+    """A call that was made: by whom, and what came back."""
 
     peer: str
-    number: int
     observation: Observation
 
 
 class Knowledge:
-    """The calls of one team, by tool and arguments. ``repeats`` counts those that were answered from the record."""
+    """The calls of one team, by tool and arguments."""
 
     def __init__(self, *, shared: bool) -> None:
         self.shared = shared
-        self.repeats = 0
         self._made: dict[str, Made] = {}
-        self._counts: dict[str, int] = {}
 
     def wrap(self, tool: Tool, *, peer: str) -> Tool:
-        """``tool`` for ``peer``: reads that a teammate made are answered from the record. Writes are never shared."""
-        return RecordedTool(tool, self, peer=peer) if self.shared and tool.effect == "read" else tool
+        """``tool`` for ``peer``: reads that a teammate made are answered from the record. Where any tool writes nothing is, since what was read before may read differently now."""
+        self.shared = self.shared and tool.effect == "read"
+        return RecordedTool(tool, self, peer=peer) if self.shared else tool
 
-    def find(self, key: str, *, peer: str) -> Made | None:
-        """The call under ``key``, if a teammate of ``peer`` made it."""
-        made = self._made.get(key)
-        return made if made is not None and made.peer != peer else None
+    def find(self, tool: str, arguments: Mapping[str, JsonValue], *, peer: str) -> Made | None:
+        """The call, if a teammate of ``peer`` made it."""
+        made = self._made.get(_key(tool, arguments))
+        return made if self.shared and made is not None and made.peer != peer else None
 
-    def add(self, key: str, observation: Observation, *, peer: str) -> None:
-        """Record a call of ``peer``; what failed is none to rely on."""
-        self._counts[peer] = self._counts.get(peer, 0) + 1
-        if not observation.error:
-            self._made.setdefault(key, Made(peer, self._counts[peer], observation))
+    def add(self, tool: str, arguments: Mapping[str, JsonValue], observation: Observation, *, peer: str) -> None:
+        """Record a call of ``peer``, unless it is known or failed: what failed is nothing to rely on."""
+        if not observation.error and not is_repeat(observation.text):
+            self._made.setdefault(_key(tool, arguments), Made(peer, observation))
 
 
-def call_key(tool: str, arguments: Mapping[str, JsonValue]) -> str:
-    """Names a call by its tool and arguments."""
+def again(peer: str) -> str:
+    """What is said below an answer that ``peer`` was given before."""
+    return load_prompts("motet.fugue", "peer")("again", peer=peer)
+
+
+def is_repeat(text: str) -> bool:
+    """Whether an observation's text was a teammate's before."""
+    before, after = again("\n").split("\n")
+    return text.endswith(after) and text[: -len(after)].rpartition("\n")[2].startswith(before)
+
+
+def _key(tool: str, arguments: Mapping[str, JsonValue]) -> str:
     return digest({"tool": tool, "arguments": dict(arguments)})
 
 
@@ -66,14 +73,11 @@ class RecordedTool:
 
     async def __call__(self, arguments: Mapping[str, JsonValue], *, key: str) -> Observation:
         """Answer from the record, or call the tool and record it."""
-        call = call_key(self.name, arguments)
-        made = self._knowledge.find(call, peer=self._peer)
+        made = self._knowledge.find(self.name, arguments, peer=self._peer)
         if made is not None:
-            self._knowledge.repeats += 1
-            again = load_prompts("motet.fugue", "peer")("again", peer=made.peer, step=made.number)
-            return made.observation.model_copy(update={"text": f"{made.observation.text}\n{again}"})
+            return made.observation.model_copy(update={"text": f"{made.observation.text}\n{again(made.peer)}"})
         observation = await self._tool(arguments, key=key)
-        self._knowledge.add(call, observation, peer=self._peer)
+        self._knowledge.add(self.name, arguments, observation, peer=self._peer)
         return observation
 
     async def confirm(self, key: str) -> Observation | None:

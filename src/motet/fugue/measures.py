@@ -10,7 +10,7 @@ from pydantic import Field
 
 from motet.fugue.aggregate import Choice
 from motet.fugue.hub import Hub
-from motet.fugue.knowledge import Knowledge
+from motet.fugue.knowledge import is_repeat
 from motet.fugue.peer import Answer, Peer
 from motet.fugue.reading import NAME as READ
 from motet.runs.run import ToolUse
@@ -42,6 +42,7 @@ class PeerRow(Value):
     refused: int = 0
     heard: int = 0
     reads: int = 0
+    repeats: int = 0
     prefix: float | None = None
     rerendered: float | None = None
 
@@ -67,7 +68,6 @@ def history(
     answers: Sequence[Answer],
     *,
     hub: Hub | None,
-    knowledge: Knowledge,
     choices: Mapping[str, Choice],
 ) -> TeamHistory:
     """What came of ``peers``."""
@@ -75,7 +75,7 @@ def history(
     return of_rows(
         rows,
         rules={name: choice.answer for name, choice in choices.items()},
-        repeats=knowledge.repeats,
+        repeats=sum(row.repeats for row in rows),
         disputed=len(hub.disputed()) if hub is not None else 0,
     )
 
@@ -118,7 +118,7 @@ def diversity(sets: Sequence[set[str]]) -> float | None:
 def _row(peer: Peer, answer: Answer, *, hub: Hub | None) -> PeerRow:
     calls, queries, pages = uses(peer.run.trace)
     notes = [note for note in hub.notes.values() if note.peer == peer.name] if hub is not None else []
-    kept = [prefix for prefix in peer.prefixes[1:] if not prefix.closed]
+    kept = [prefix for prefix in peer.prefixes if not prefix.closed]
     before = sum(prefix.before for prefix in kept)
     return PeerRow(
         name=peer.name,
@@ -137,6 +137,7 @@ def _row(peer: Peer, answer: Answer, *, hub: Hub | None) -> PeerRow:
         refused=sum(note.refused for note in notes),
         heard=peer.heard,
         reads=calls.get(READ, 0),
+        repeats=sum(is_repeat(use.text) for use in peer.run.trace),
         prefix=sum(prefix.shared for prefix in kept) / before if before else None,
         rerendered=sum(prefix.rerendered for prefix in kept) / before if before else None,
     )

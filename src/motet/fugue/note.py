@@ -13,6 +13,7 @@ from motet.value import Value
 from motet.words import clipped, json_line
 
 _TEXT, _QUOTE, _ITEMS = 240, 200, 8
+_SMALL = 80  # characters of a text that a small model writes
 
 
 def _capped(value: object) -> object:
@@ -56,6 +57,20 @@ class Writing(Written):
     candidate_answer: Line = ""
     confidence: float = Field(default=0.0, ge=0, le=1)
     contradicts: Annotated[tuple[str, ...], BeforeValidator(_few)] = ()
+
+
+class SmallClaim(Written):
+    """A claim as a small model writes it."""
+
+    claim: Annotated[str, Field(max_length=_SMALL)]
+    quote: Annotated[str, Field(max_length=_SMALL)]
+
+
+class SmallWriting(Written):
+    """What a small model writes of a note, so short that it cannot go wrong; what was tried is added by rule."""
+
+    established: Annotated[tuple[SmallClaim, ...], Field(max_length=2)]
+    candidate_answer: Annotated[str, Field(max_length=_SMALL)]
 
 
 class Note(Value):
@@ -112,18 +127,25 @@ def render(note: Note, *, disputed: Mapping[str, Collection[str]], own: bool = F
     return "\n".join(lines)
 
 
-def title(note: Note) -> str:
+def title(note: Note, *, own: bool = False) -> str:
     """The note in one line, for when there is no room for more."""
     writing = note.writing
     gist = writing.candidate_answer or next((claim.claim for claim in writing.established), "") or "nothing established"
-    return f"[{note.id}] steps {note.first} to {note.last}: {json_line(clipped(gist, width=100))}"
+    who = "you" if own else note.peer
+    return f"[{note.id}] steps {note.first} to {note.last} of {who}, in short: {json_line(clipped(gist, width=100))}"
 
 
 def verified(writing: Writing, raw: str) -> tuple[Writing, int]:
-    """``writing`` without the claims whose quote does not stand in ``raw``, and how many those were. A claim without a quote is none of them."""
-    text = _plain(raw)
-    kept = tuple(claim for claim in writing.established if not claim.quote or _plain(claim.quote.rstrip("…")) in text)
+    """``writing`` without the claims whose quote does not stand in ``raw``, word for word, and how many those were. A claim without a quote is none of them."""
+    text = f" {_plain(raw)} "
+    kept = tuple(claim for claim in writing.established if not claim.quote or _stands(claim.quote, text))
     return writing.model_copy(update={"established": kept}), len(writing.established) - len(kept)
+
+
+def _stands(quote: str, text: str) -> bool:
+    words = _plain(quote)
+    # A quote that was cut for its length may end within a word.
+    return bool(words) and (f" {words}" if quote.endswith("…") else f" {words} ") in text
 
 
 def _state(note: Note) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Collection
 from typing import Annotated
 
 from pydantic import Field
@@ -19,9 +20,8 @@ NAME = "read_notes"
 _REFS = 5
 
 
-def reading_tool(hub: Hub, *, peer: str, seconds: float) -> FunctionTool:
-    """The tool for ``peer``. A read that takes longer than ``seconds`` is given up, and says so."""
-    count = 0
+def reading_tool(hub: Hub, *, peer: str, shown: Callable[[], Collection[str]], seconds: float) -> FunctionTool:
+    """The tool for ``peer``, which may look behind the notes that it has been ``shown``. A read that takes longer than ``seconds`` is given up, and says so."""
 
     async def read_notes(
         intent: Annotated[str, Field(min_length=1, max_length=600)],
@@ -33,26 +33,33 @@ def reading_tool(hub: Hub, *, peer: str, seconds: float) -> FunctionTool:
             intent: What you want to know, in a sentence.
             refs: The notes to look behind, by their ids, such as p2.1.
         """
-        nonlocal count
-        count += 1
-        known = {ref.removesuffix("r") for ref in hub.notes}
-        chosen = list(dict.fromkeys(ref.strip("[] ").removesuffix("r") for ref in refs))
-        wrong = [ref for ref in chosen if ref not in known]
-        if wrong:
-            return Observation(text=f"There is no note {wrong[0]!r:.60}{nearest(wrong[0], known)}.", error=True)
-        if not hub.config.synthesis:
-            notes = [note for note in hub.notes.values() if note.id.removesuffix("r") in chosen]
-            return Observation(text="\n".join(render(note, disputed=hub.disputed()) for note in notes))
-        scope = hub.run.child(f"read-{peer}-{count}")
+        known = {*map(_episode, shown())}
+        chosen = behind(refs)
+        wrong = next((ref for ref in chosen if ref not in known), None)
+        if wrong is not None:
+            return Observation(text=f"You were shown no note {wrong!r:.60}{nearest(wrong, known)}.", error=True)
         try:
             async with asyncio.timeout(seconds):
-                found = await hub.read(intent, chosen, scope=scope)
+                if not hub.config.synthesis:
+                    notes = [await hub.note(id_) for id_ in sorted(shown()) if _episode(id_) in chosen]
+                    return Observation(text="\n".join(render(note, disputed=hub.disputed()) for note in notes))
+                found = await hub.read(intent, chosen)
         except TimeoutError:
             return Observation(text=f"The hub did not answer within {seconds:g} seconds. Go on without.", error=True)
         except ModelError as error:
             return Observation(text=f"The hub could not answer: {error}. Go on without.", error=True)
-        scope.emit("fugue.read", peer=peer, intent=intent, refs=[*found.refs], cached=found.cached)
+        hub.run.emit("fugue.read", peer=peer, intent=intent, refs=[*found.refs], cached=found.cached)
         return Observation(text=found.text, data={"refs": [*found.refs], "cached": found.cached})
 
     version = digest({"read": 1, "synthesis": hub.config.synthesis})[:16]
     return FunctionTool(read_notes, name=NAME, version=version, timeout=None)
+
+
+def behind(refs: Collection[str]) -> list[str]:
+    """The episodes that ``refs`` speak of, as a model writes them, each once."""
+    return list(dict.fromkeys(_episode(ref.strip("[] ")) for ref in refs))
+
+
+def _episode(note: str) -> str:
+    """The episode of the note called ``note``, which may be the one that was made by rule."""
+    return note.removesuffix("r")

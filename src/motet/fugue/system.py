@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from motet.agent.react import React
 from motet.fugue.aggregate import Rule
-from motet.fugue.hub import HubConfig
+from motet.fugue.hub import LEAST, HubConfig
 from motet.fugue.peer import Room
 from motet.fugue.team import Manner, Member, Team
 from motet.fugue.visibility import Visibility
@@ -19,11 +19,14 @@ from motet.system import Configured, ModelRef, Needs, ToolRef
 from motet.task import Result, Task
 from motet.value import Value
 
+NAME = r"^([a-z][a-z0-9_-]{0,31})?$"  # of a peer, or none
+_TAKEN = ("hub", "judge")  # scopes beside the peers
+
 
 class PeerSpec(Value):
     """One peer of a team whose members differ. What is left out is as the team has it; ``tools`` are beside the team's."""
 
-    name: str = ""
+    name: str = Field(default="", pattern=NAME)
     model: ModelRef | None = None
     tools: tuple[ToolRef, ...] = ()
     sampling: Sampling | None = None
@@ -72,14 +75,19 @@ class Fugue(Configured):
     def _fits_together(self) -> Fugue:
         if (isinstance(self.peers, int) and self.peers < 1) or not self.peers:
             raise ValueError("a team needs at least one peer")
-        if self.hub_window <= self.hub_tokens + 600:
+        longest = max(self.hub_tokens, self.read_tokens)
+        if self.hub_window <= longest + LEAST:
             raise ValueError(
-                f"hub_window is {self.hub_window} tokens, which leaves no room for steps beside a note of {self.hub_tokens} and its instructions; it must be more than {self.hub_tokens + 600}"
+                f"hub_window is {self.hub_window} tokens, which leaves no room for steps beside {longest} tokens of a note or an answer and {LEAST} of instructions; "
+                f"it must be more than {longest + LEAST}"
             )
         names = [member.name for member in self.members()]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ValueError(f"two peers are called {twice!r}; each needs a name of its own")
+        taken = next((name for name in names if name in _TAKEN), None)
+        if taken is not None:
+            raise ValueError(f"a peer cannot be called {taken!r}; the team has a part of that name")
         return self
 
     @property
@@ -104,6 +112,10 @@ class Fugue(Configured):
 
     async def solve(self, task: Task, *, run: Run) -> Result:
         """Search side by side, and give the team's answer."""
+        return await self.team(task, run=run).work()
+
+    def team(self, task: Task, *, run: Run) -> Team:
+        """The team for ``task``, in the scope ``run``."""
         hub = HubConfig(
             model=self.hub_model or self.model,
             window=self.hub_window,
@@ -123,7 +135,7 @@ class Fugue(Configured):
             judge=self.judge_model or self.model,
             diversify=self.diversify,
         )
-        return await Team(self.members(), task, manner=manner, hub=hub, run=run).work()
+        return Team(self.members(), task, manner=manner, hub=hub, run=run)
 
     def _member(self, spec: PeerSpec, number: int) -> Member:
         sampling = spec.sampling or self.sampling

@@ -113,6 +113,10 @@ class Journal:
         """Whether earlier sittings got as far as ``place`` in its scope."""
         return place.ordinal <= self._last[place.scope]
 
+    def length(self, scope: str) -> int:
+        """The ordinal after the last that earlier sittings left in ``scope``."""
+        return self._last[scope] + 1
+
     def find(self, place: Place, kind: Kind, digest: str) -> Entry | None:
         """The entry at ``place`` if it answers this very request: done, or for a write perhaps only sent."""
         entry = self._entries.get(place)

@@ -208,6 +208,11 @@ class Run:
             role=role or self.role,
         )
 
+    def follow(self) -> Run:
+        """Keep what earlier sittings left in this scope: its outcome is known without asking it again."""
+        self._counter.next = max(self._counter.next, self._core.journal.length(self.scope))
+        return self
+
     def aside(self, name: str) -> Run:
         """A scope below this one whose calls are in the ledger but count against no budget: for judging what was done here."""
         run = self.child(name)
@@ -386,6 +391,10 @@ class Run:
         """Tell an event of this scope. What an earlier sitting told and stored is not stored again."""
         replaying = self._core.journal.replaying(Place(self.scope, self._counter.next))
         self._core.events.emit(kind, scope=self.scope, payload=payload, stored=not replaying)
+
+    def retell(self, kind: str, **payload: JsonValue) -> None:
+        """Tell an event that an earlier sitting stored, for whoever watches this one."""
+        self._core.events.emit(kind, scope=self.scope, payload=payload, stored=False)
 
     def keep(self, answer: str, *, sources: Sequence[Source] = ()) -> None:
         """Keep ``answer`` as the best so far, to be returned if the run has to stop early."""
