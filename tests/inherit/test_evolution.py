@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from motet.errors import BadReply, BudgetExceeded, ModelUnavailable
+from motet.errors import BadReply, BudgetExceeded, ModelDenied, ModelError, ModelThrottled, ModelUnavailable
 from motet.inherit.history import History
 from motet.inherit.selection import ranked_prefix
 from motet.models.model import Request
@@ -98,6 +98,26 @@ def test_the_best_so_far_is_the_result_when_later_rounds_fail(store: Store) -> N
     result = Studio(store, meta=[PAIR, ModelUnavailable("gone")], candidates=3).solve()
     assert result.status == "completed"
     assert [item.origin for item in story(result).rounds] == ["initial", None, None]
+
+
+@pytest.mark.parametrize("lost", [ModelDenied("wrong key"), ModelUnavailable("gone"), ModelThrottled("too many")])
+def test_a_meta_model_that_cannot_be_asked_ends_the_run_at_once(store: Store, lost: ModelError) -> None:
+    """One request, no further round, and the failure is the model's own."""
+    studio = Studio(store, meta=[lost, PAIR], candidates=5)
+    result = studio.solve()
+    assert result.status == "failed"
+    assert result.error is not None
+    assert (result.error.kind, str(lost) in result.error.message) == (type(lost).__name__, True)
+    assert studio.asked == {"meta": 1}
+
+
+def test_a_meta_model_that_is_denied_later_ends_the_rounds_and_the_best_so_far_is_the_result(store: Store) -> None:
+    """No further round would fare better, so none is begun."""
+    studio = Studio(store, meta=[PAIR, ModelDenied("the key was withdrawn")], candidates=5)
+    result = studio.solve()
+    assert result.status == "completed"
+    assert [item.origin for item in story(result).rounds] == ["initial", None]
+    assert studio.asked["meta"] == 2
 
 
 def test_a_candidate_outlives_its_judge(store: Store) -> None:

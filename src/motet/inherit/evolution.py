@@ -10,17 +10,21 @@ from typing import Literal
 
 from pydantic import Field
 
-from motet.errors import BadReply, BudgetExceeded, ModelError
+from motet.errors import BudgetExceeded, ModelDenied, ModelError, ModelThrottled, ModelUnavailable
 from motet.inherit.candidate import Candidate, Spent
+from motet.inherit.differences import diff
 from motet.inherit.edits import Edit, apply, drop
 from motet.inherit.history import History, history, round_name
 from motet.inherit.meta import MetaModel
-from motet.inherit.selection import choose, ranked_prefix, rounds_without_gain, stagnates
+from motet.inherit.selection import choose, rounds_without_gain, stagnates
 from motet.inherit.trial import Proposal, Trials, result_of
 from motet.inherit.workflow import Workflow
 from motet.runs.run import Run
 from motet.task import Failure, Result
 from motet.value import Value
+
+# Failures of a model that was asked several times already, as long as makes sense.
+_OUT_OF_REACH = (ModelUnavailable, ModelThrottled)
 
 
 class Course(Value):
@@ -60,13 +64,16 @@ class Evolution:
     async def work(self) -> Result:
         """All rounds, then the best candidate's result, its writes done. A budget that is used up ends the rounds, and the best so far is the result.
 
-        Raises ModelError where no round gave a candidate.
+        A meta-model that is denied ends the rounds as well. Raises ModelError where no round gave a candidate: at once for a meta-model that is denied or out of reach, since the
+        next round would only wait for it again.
         """
         stopped: BudgetExceeded | None = None
         lost: ModelError | None = None
         try:
             for index in range(self.course.candidates):
                 lost = await self._round(index) or lost
+                if isinstance(lost, ModelDenied) or (not self.candidates and isinstance(lost, _OUT_OF_REACH)):
+                    break
         except BudgetExceeded as error:
             if not self.candidates:
                 raise
@@ -74,7 +81,7 @@ class Evolution:
         if not self.candidates:
             assert lost is not None
             told = "; ".join(f"round {item.index}: {item.trying}: {item.why}" for item in self.spent)
-            raise BadReply(f"no team could be tried: {told}") from lost
+            raise type(lost)(f"no team could be tried: {told}") from lost
         return await conclude(self.candidates, self.spent, trials=self.trials, run=self.run, stopped=stopped)
 
     async def _round(self, index: int) -> ModelError | None:
@@ -144,9 +151,7 @@ async def conclude(
     Raises Cancelled where its writes are not approved.
     """
     chosen = choice(candidates)
-    told = history(candidates, spent, ledger=run.ledger, scope=run.scope).model_copy(
-        update={"chosen": chosen.index, "ranked": ranked_prefix(candidates, choice=choice)}
-    )
+    told = history(candidates, spent, ledger=run.ledger, scope=run.scope, choice=choice)
     run.emit("inherit.chosen", round=chosen.index, quality=chosen.quality, writes=len(chosen.plan))
     result = result_of(chosen)
     failure = await trials.settle(chosen)
@@ -176,8 +181,6 @@ def keep_best(
 
 def tell(proposal: Proposal, *, index: int, scope: Run) -> None:
     """Tell of a team that is about to be tried: its graph, and what was changed."""
-    from motet.inherit.differences import diff
-
     workflow, parent = proposal.workflow, proposal.parent
     scope.emit(
         "inherit.round",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -57,7 +57,10 @@ class Round(Value):
 
 
 class History(Value):
-    """All rounds in their order. ``chosen`` is the round whose candidate is the result, ``ranked`` the choice after each candidate; tokens of Select, Edit and judge are with the round."""
+    """All rounds in their order. ``chosen`` is the round whose candidate is the result, ``None`` while there is none; ``ranked`` the choice after each candidate.
+
+    Tokens of Select, Edit and judge are with the round.
+    """
 
     version: Literal[1] = 1
     rounds: tuple[Round, ...]
@@ -70,8 +73,18 @@ class History(Value):
         return tuple(item for item in self.rounds if item.origin is not None)
 
 
-def history(candidates: Sequence[Candidate], spent: Sequence[Spent], *, ledger: Ledger, scope: str) -> History:
-    """What ``candidates`` and the ``spent`` rounds amount to, with what the ledger holds of each round below ``scope``."""
+def history(
+    candidates: Sequence[Candidate],
+    spent: Sequence[Spent],
+    *,
+    ledger: Ledger,
+    scope: str,
+    choice: Callable[[list[Candidate]], Candidate] = choose,
+) -> History:
+    """What ``candidates``, of which there must be one, and the ``spent`` rounds amount to, with what the ledger holds of each round below ``scope``.
+
+    ``choice`` says which candidate is best.
+    """
     by_index = {candidate.index: candidate for candidate in candidates}
     rounds = [_round(candidate, by_index, ledger=ledger, scope=scope) for candidate in candidates]
     rounds += [
@@ -80,8 +93,8 @@ def history(candidates: Sequence[Candidate], spent: Sequence[Spent], *, ledger: 
     ]
     return History(
         rounds=tuple(sorted(rounds, key=lambda item: item.index)),
-        chosen=choose(candidates).index if candidates else None,
-        ranked=ranked_prefix(candidates),
+        chosen=choice([*candidates]).index,
+        ranked=ranked_prefix(candidates, choice=choice),
     )
 
 

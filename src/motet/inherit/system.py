@@ -6,9 +6,9 @@ Source: Inherit-MAS.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, TypeAlias
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from motet.errors import InputError
@@ -34,19 +34,9 @@ def _from_file(value: object) -> object:
 WorkflowRef: TypeAlias = Annotated[Workflow, BeforeValidator(_from_file)]
 
 
-class Inherit(Team):
-    """The system. ``candidates`` to ``margin`` say how the evolution goes on: see ``Course``. ``refresh`` names nodes that are to be done live when they are first tried.
+class Inherit(Team, Course):
+    """The system. ``refresh`` names nodes that are to be done live when they are first tried. ``start`` is the first team; without one the meta-model designs it."""
 
-    ``start`` is the first team; without one the meta-model designs it.
-    """
-
-    candidates: int = Field(default=5, ge=1)
-    edits: int = Field(default=1, ge=1)
-    select: bool = True
-    refine: Literal["edit", "redesign"] = "edit"
-    restart: Literal["last", "patience", "never"] = "last"
-    patience: int = Field(default=2, ge=1)
-    margin: float = Field(default=1.0, ge=0)
     refresh: tuple[str, ...] = ()
     start: WorkflowRef | None = None
 
@@ -60,5 +50,4 @@ class Inherit(Team):
         desk = self.open(task, run=run, refresh=self.refresh)
         if self.start is not None:
             require(self.start, desk.brief.roles, desk.brief.effects)
-        course = Course.model_validate({name: getattr(self, name) for name in Course.model_fields})
-        return await Evolution(course, meta=desk.meta, trials=desk.trials, run=run, start=self.start).work()
+        return await Evolution(self, meta=desk.meta, trials=desk.trials, run=run, start=self.start).work()
