@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+from itertools import count
 from typing import Any
 
 import pytest
 
-from tests.e2e.command import Desk, interrupt
+from motet.testing import ModelServer
+from tests.e2e.command import Desk, Done, interrupt
+from tests.runs.desk import Says
 
 SMALL = ("--limit", "2", "--progress", "none", "-c", "candidates=3")
 TABLES = {
@@ -43,9 +48,6 @@ def test_a_study_is_found_and_found_again_from_its_benches(scripted: Desk, name:
     again = scripted.run(*found["again"].split()[1:], "--progress", "none", "--json")
     assert (again.code, again.json) == (0, found), again.err
     assert len(scripted.runs()) == before
-    text = scripted.run("study", name, "--from", ",".join(found["benches"]), "--progress", "none").out
-    assert "scripted policy: these figures show mechanics only" in text
-    assert "seed 0" in text
 
 
 def test_inheritance_changes_no_output_and_no_score(scripted: Desk) -> None:
@@ -58,6 +60,29 @@ def test_inheritance_changes_no_output_and_no_score(scripted: Desk) -> None:
     assert tokens["worker"]["on"] < tokens["worker"]["off"]
     assert tokens["meta"]["on"] == tokens["meta"]["off"]
     assert tokens["worker"]["paper"] == pytest.approx(0.346)
+
+
+@pytest.mark.parametrize("temperature", [0, 1])
+def test_workers_that_never_say_the_same_twice_are_found_out(scripted: Desk, temperature: int) -> None:
+    """Where they decode greedily that is a failure, with exit code 1, that names task, round and node; where they sample it is told."""
+
+    async def main() -> Done:
+        numbers = count()
+        async with ModelServer(Says(lambda request: f"reply {next(numbers)}")) as server:
+            worker = f"fickle@{server.base_url}"
+            sampling = f"sampling.temperature={temperature}"
+            command = ("study", "inheritance", *SMALL, "--worker-model", worker, "-c", sampling, "--json")
+            return await asyncio.to_thread(scripted.run, *command)
+
+    done = asyncio.run(main())
+    (same,) = rows(done.json, "The same with and without")
+    assert same["differ"] == 2
+    if temperature:
+        assert (done.code, done.json["failures"]) == (0, [])
+        assert any("workers sample" in note for note in done.json["notes"])
+    else:
+        assert done.code == 1
+        assert re.search(r"task invented-0-\d+, round 0, node \w+ says something else", done.error_lines[0])
 
 
 def test_gained_less_lost_is_what_the_table_says_the_score_changed_by(scripted: Desk) -> None:
@@ -116,9 +141,13 @@ def test_bad_input_is_one_line_and_stores_nothing(desk: Desk, arguments: tuple[s
     assert desk.runs() == []
 
 
-def test_the_bench_of_another_study_is_refused(scripted: Desk) -> None:
-    """With the variant that it has not."""
-    scripted.run("study", "locality", *SMALL)
+def test_tables_are_printed_and_the_bench_of_another_study_is_refused(scripted: Desk) -> None:
+    """On paper the question, the seed and that a script answered; the refusal names the variant that is not there."""
+    text = scripted.run("study", "locality", *SMALL).out
+    assert text.startswith("Do edits that reach little of a team improve it")
+    assert "2 tasks · scripted:scholar · seed 0" in text
+    assert "scripted policy: these figures show mechanics only" in text
+    assert "share that is local" in text
     done = scripted.run("study", "control", "--from", "last")
     assert done.code == 2
     assert "none of the study control: it has no variant 'compact'" in done.err

@@ -260,7 +260,7 @@ def _saved_by_round(bench: Bench, pairs: Sequence[tuple[Trial, Trial]]) -> Plot:
     return Plot(
         title="Worker tokens inherited, by round",
         x="round",
-        y="% of the round's worker tokens (band: 95 % interval)",
+        y="% (band: 95 % interval)",
         kind="lines",
         series=(Series(name="inherit", points=tuple(points)),),
     )
@@ -272,7 +272,7 @@ def _saved_by_kind(bench: Bench, pairs: Sequence[tuple[Trial, Trial]]) -> Plot:
     return Plot(
         title="Worker tokens inherited, by kind of round",
         x="",
-        y="% of the rounds' worker tokens (bars: 95 % interval)",
+        y="% (bars: 95 % interval)",
         kind="rows",
         series=(
             Series(name="inherit", points=tuple(point(at, share, scale=100) for at, (_, share) in enumerate(known))),

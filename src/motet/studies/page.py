@@ -6,12 +6,14 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from motet.bench.plots import picture
-from motet.studies.findings import Findings, Plot, Point, shown
+from motet.studies.findings import Findings, Plot, Series, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_AREA = 30.0  # of a point of weight 1, in the plotting library's unit
+# Areas of points in the plotting library's unit: of the least one, and what is added for the heaviest.
+_LEAST, _MOST = 20.0, 400.0
+_BANDS = 3  # lines beyond which bands would hide each other
 
 
 def render_page(findings: Findings) -> str:
@@ -40,7 +42,13 @@ def draw(axes: Axes, plot: Plot) -> bool:
     if not full:
         return False
     for place, series in enumerate(full):
-        {"lines": _line, "points": _points, "rows": _rows}[plot.kind](axes, series.points, f"C{place}", series.name)
+        color = f"C{place}"
+        if plot.kind == "lines":
+            _line(axes, series, color, band=len(full) <= _BANDS)
+        elif plot.kind == "points":
+            _points(axes, series, color)
+        else:
+            _rows(axes, series, color)
     if plot.kind == "rows":
         axes.set_yticks(range(len(plot.ticks)), list(plot.ticks))
         axes.set_ylim(len(plot.ticks) - 0.5, -0.5)
@@ -56,30 +64,29 @@ def draw(axes: Axes, plot: Plot) -> bool:
     return True
 
 
-def _line(axes: Axes, points: tuple[Point, ...], color: str, name: str) -> None:
-    axes.plot(
-        [point.x for point in points], [point.y for point in points], "o-", color=color, label=name, clip_on=False
-    )
-    bounded = [(point.x, point.low, point.high) for point in points if point.low is not None and point.high is not None]
-    if len(bounded) > 1:
+def _line(axes: Axes, series: Series, color: str, *, band: bool) -> None:
+    points = series.points
+    axes.plot([at.x for at in points], [at.y for at in points], "o-", color=color, label=series.name, clip_on=False)
+    bounded = [(at.x, at.low, at.high) for at in points if at.low is not None and at.high is not None]
+    if band and len(bounded) > 1:
         xs, lows, highs = zip(*bounded, strict=True)
         axes.fill_between(xs, lows, highs, color=color, alpha=0.12, linewidth=0)
 
 
-def _points(axes: Axes, points: tuple[Point, ...], color: str, name: str) -> None:
-    areas = [_AREA * point.weight for point in points]
-    axes.scatter(
-        [point.x for point in points], [point.y for point in points], s=areas, color=color, alpha=0.6, label=name
-    )
-    for point in points:
-        if point.low is not None and point.high is not None:
-            axes.plot([point.x, point.x], [point.low, point.high], color=color, linewidth=2, alpha=0.4)
-        if point.label:
-            axes.annotate(point.label, (point.x, point.y), xytext=(6, 4), textcoords="offset points")
+def _points(axes: Axes, series: Series, color: str) -> None:
+    points = series.points
+    heaviest = max(at.weight for at in points)
+    areas = [_LEAST + (_MOST * at.weight / heaviest if heaviest > 1 else 0) for at in points]
+    axes.scatter([at.x for at in points], [at.y for at in points], s=areas, color=color, alpha=0.6, label=series.name)
+    for at in points:
+        if at.low is not None and at.high is not None:
+            axes.plot([at.x, at.x], [at.low, at.high], color=color, linewidth=2, alpha=0.4)
+        if at.label:
+            axes.annotate(at.label, (at.x, at.y), xytext=(6, 4), textcoords="offset points")
 
 
-def _rows(axes: Axes, points: tuple[Point, ...], color: str, name: str) -> None:
-    for point in points:
-        if point.low is not None and point.high is not None:
-            axes.plot([point.low, point.high], [point.x, point.x], color=color, linewidth=3, alpha=0.5)
-    axes.plot([point.y for point in points], [point.x for point in points], "o", color=color, label=name)
+def _rows(axes: Axes, series: Series, color: str) -> None:
+    for at in series.points:
+        if at.low is not None and at.high is not None:
+            axes.plot([at.low, at.high], [at.x, at.x], color=color, linewidth=3, alpha=0.5)
+    axes.plot([at.y for at in series.points], [at.x for at in series.points], "o", color=color, label=series.name)
