@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from statistics import NormalDist, StatisticsError, correlation
@@ -184,17 +184,36 @@ def rank_correlation(
     """
     if len(first) != len(second):
         raise ValueError(f"{len(first)} and {len(second)} values cannot be paired")
+
+    def correlated(places: Sequence[int]) -> float | None:
+        return spearman([first[place] for place in places], [second[place] for place in places])
+
+    return bootstrap(correlated, len(first), clusters=clusters, seed=seed, confidence=confidence, resamples=resamples)
+
+
+def bootstrap(
+    figure: Callable[[Sequence[int]], float | None],
+    n: int,
+    *,
+    clusters: Sequence[Hashable | None] | None = None,
+    seed: int = 0,
+    confidence: float = 0.95,
+    resamples: int = 1_000,
+) -> Estimate:
+    """Any ``figure`` of ``n`` values, which is given their places, with its (cluster) bootstrap interval over those resamples in which there is one.
+
+    A place comes as often as it was drawn. Raises ValueError where ``clusters`` are not ``n``.
+    """
     _quantile(confidence)
-    places = _places(len(first), clusters)
-    value = spearman(first, second)
+    places = _places(n, clusters)
+    value = figure(range(n)) if n else None
     draw = random.Random(seed).choices  # noqa: S311 - statistics, not secrets
     found: list[float] = []
     for _ in repeat(None, resamples if value is not None and len(places) > 1 else 0):
-        drawn = [place for group in draw(places, k=len(places)) for place in group]
-        again = spearman([first[place] for place in drawn], [second[place] for place in drawn])
+        again = figure([place for group in draw(places, k=len(places)) for place in group])
         if again is not None:
             found.append(again)
-    n, count = len(first), len(places)
+    count = len(places)
     if len(set(found)) < 2:
         return Estimate(value, None, None, n, count, "none", confidence)
     low, high = _percentiles(sorted(found), confidence)
