@@ -67,7 +67,10 @@ class Reading(NamedTuple):
 
 
 class Hub:
-    """One team's hub, in the scope ``run``. ``shared`` says whether whoever writes a note is shown teammates' claims: where peers see nothing of each other, notes must not either."""
+    """One team's hub, in the scope ``run``. ``shared`` says whether whoever writes a note is shown teammates' claims: where peers see nothing of each other, notes must not either.
+
+    ``foreign`` is a control: what notes on another task say, shown to teammates in place of what theirs say.
+    """
 
     def __init__(self, config: HubConfig, task: Task, *, run: Run, shared: bool) -> None:
         info = run.model(config.model, role=WRITE).info
@@ -79,6 +82,7 @@ class Hub:
         self.run = run
         self.notes: dict[str, Note] = {}
         self.episodes: dict[str, Episode] = {}
+        self.foreign: Sequence[Writing] = ()
         self._shared = shared
         self._small = info.reply_limit is not None
         self._prompts = load_prompts("motet.fugue", "hub")
@@ -116,6 +120,13 @@ class Hub:
                 if not mark.startswith(f"{note.peer}."):
                     found[mark].add(note.peer)
         return found
+
+    def told(self, note: Note) -> Note:
+        """``note`` as teammates are shown it: with what one of the ``foreign`` says in place of what it says, where there are such."""
+        if not self.foreign:
+            return note
+        place = [*self.notes].index(note.id)
+        return note.model_copy(update={"writing": self.foreign[place % len(self.foreign)]})
 
     # Reading
 

@@ -344,7 +344,7 @@ class Peer:
 
     def _others(self) -> list[Note]:
         assert self._hub is not None
-        return [note for note in self._hub.notes.values() if note.peer != self.name]
+        return [self._hub.told(note) for note in self._hub.notes.values() if note.peer != self.name]
 
     def _fit(self, notes: Sequence[Note], found: Attention, disputed: Mapping[str, set[str]]) -> None:
         """Notes whole as long as there is room for them, then some by their titles; the rest waits until a close makes room, for nothing else shrinks a context."""
