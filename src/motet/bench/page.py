@@ -10,6 +10,7 @@ from motet.bench.evolution import EvolutionRow
 from motet.bench.plots import picture
 from motet.bench.report import Report, SystemRow
 from motet.bench.scoring.statistics import Estimate
+from motet.bench.team_plots import team_pictures
 from motet.runs.budget import Budget
 from motet.usage import Totals
 
@@ -111,6 +112,8 @@ def _pictures(report: Report) -> list[tuple[str, str]]:
     ]
     if report.evolutions:
         pictures.append(("Candidates by round", picture(lambda axes: _rounds(axes, report.evolutions))))
+    if report.teams:
+        pictures += team_pictures(report.teams)
     return [(title, drawn) for title, drawn in pictures if drawn is not None]
 
 

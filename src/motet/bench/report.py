@@ -22,6 +22,7 @@ from motet.bench.evolution import EvolutionRow, evolution_row, read_trials
 from motet.bench.plan import Plan, open_benchmark
 from motet.bench.runner import JUDGE
 from motet.bench.scoring.statistics import Estimate, estimate, paired
+from motet.bench.team import TeamRow, read_latencies, read_teams, team_rows
 from motet.runs.lease import shown_status
 from motet.store.queries import read_lost
 from motet.store.schema import calls, runs, scores, tasks
@@ -74,7 +75,7 @@ class Report(Value):
     """A bench's figures. ``cells`` is how many there are in all; those that have ended are in ``rows``.
 
     ``published`` holds others' figures for the benchmark's whole set of tasks: who → scorer → value in 0..1. ``notes`` is what a reader must know before comparing.
-    ``evolutions`` are of those systems that try several candidates.
+    ``evolutions`` are of those systems that try several candidates, ``teams`` of those whose agents work side by side.
     """
 
     bench_id: str
@@ -97,6 +98,7 @@ class Report(Value):
     systems: tuple[SystemRow, ...]
     rows: tuple[CellRow, ...]
     evolutions: tuple[EvolutionRow, ...] = ()
+    teams: tuple[TeamRow, ...] = ()
 
     @property
     def ended(self) -> int:
@@ -109,6 +111,8 @@ def make_report(store: Store, bench_id: str, plan: Plan) -> Report:
     benchmark = open_benchmark(plan.benchmark, plan.options)
     run, rows, spent = store.read_now(lambda connection: _read(connection, bench_id, plan))
     trials = store.read_now(lambda connection: read_trials(connection, bench_id, plan))
+    teams = store.read_now(lambda connection: read_teams(connection, bench_id, plan, headline=benchmark.headline))
+    latencies = store.read_now(lambda connection: read_latencies(connection, bench_id))
     calibrated = store.read_now(lambda connection: [*calibration_notes(connection, bench_id, plan, benchmark.headline)])
     by_label: dict[str, list[CellRow]] = defaultdict(list)
     for row in rows:
@@ -163,6 +167,7 @@ def make_report(store: Store, bench_id: str, plan: Plan) -> Report:
             evolution_row(label, of_system, scorer=benchmark.headline, seed=plan.seed)
             for label, of_system in trials.items()
         ),
+        teams=team_rows(teams, plan, roles=spent.roles, latencies=latencies, scorer=benchmark.headline),
     )
 
 

@@ -20,6 +20,7 @@ from motet.bench.report import as_json as report_json
 from motet.bench.runner import Done, LocalEngine, chosen_tasks, plan_prices, read_plan, resume_bench, run_bench
 from motet.bench.workbench_replay import Replay
 from motet.cli.bench_evolution import print_evolutions
+from motet.cli.bench_team import print_teams
 from motet.cli.config import parse_setting, system_from
 from motet.cli.modes import EngineName, Mode
 from motet.cli.render import grid, model_notes
@@ -286,6 +287,8 @@ def print_report(report: Report) -> None:
         console.print()
     if report.evolutions:
         print_evolutions(console, report)
+    if report.teams:
+        print_teams(console, report)
     for system in report.systems:
         if system.failures:
             told = ", ".join(f"{kind} {count}" for kind, count in system.failures.items())
