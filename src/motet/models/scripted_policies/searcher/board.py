@@ -10,7 +10,16 @@ from typing import Literal, NamedTuple
 from motet.models.scripted_policies.searcher import asked as reading
 from motet.models.scripted_policies.searcher.asked import Asked
 from motet.models.scripted_policies.searcher.lore import Lore
-from motet.models.scripted_policies.searcher.notes import Claim, Evidence, Note, disputes, evidence, notes, pointers
+from motet.models.scripted_policies.searcher.notes import (
+    Claim,
+    Evidence,
+    Note,
+    disputes,
+    evidence,
+    notes,
+    page_of,
+    pointers,
+)
 from motet.models.scripted_policies.searcher.pages import (
     Leaf,
     absent,
@@ -27,7 +36,7 @@ from motet.models.scripted_policies.searcher.seat import READ, SEARCH, VISIT, Se
 
 @dataclass
 class Page:
-    """What is known of a page: the parts that were read, by itself or in a teammate's raw steps, and sentences that notes quote."""
+    """What is known of a page: the parts that were read, by itself or in a teammate's raw steps, and sentences that notes quote. ``own``: it has read it itself."""
 
     title: str = ""
     address: str = ""
@@ -121,12 +130,13 @@ class Board:
         for text in (self.seat.given, *self.seat.heard):
             for leaf in leaves(text):
                 self._take(found, leaf, own=False)
-        for said in self._said:
+        for said, own in self._said:
             page = found.setdefault(key(said.address or said.title), Page())
             page.title = page.title or said.title
             page.address = page.address or said.address
             if said.quote not in page.text:
                 page.quotes.append(said.quote)
+            page.own = page.own or own
         return found
 
     @cached_property
@@ -149,10 +159,10 @@ class Board:
         """Keys of pages that notes rule out → whose note."""
         titles = [*self.listed, *self.addresses]
         return {
-            key(title): note.id.partition(".")[0]
+            name: note.id.partition(".")[0]
             for note in self.notes
             for line in note.ruled_out
-            for title in titles_named(line.partition(":")[0], titles)
+            for name in map(key, [page_of(line)] if page_of(line) else titles_named(line, titles))
         }
 
     @cached_property
@@ -167,10 +177,30 @@ class Board:
         return found
 
     @cached_property
+    def forgotten(self) -> frozenset[str]:
+        """Keys of pages that it has read by its own notes, and of which they tell too little: to read them again would be the same call again."""
+        return frozenset(
+            name
+            for note in self.notes
+            if note.own
+            for line in note.tried
+            if line.startswith(VISIT)
+            for name in map(key, line.removeprefix(VISIT).replace(",", " ").split())
+            if name not in self.pages or not self.pages[name].parts
+        )
+
+    @cached_property
+    def intents(self) -> list[str]:
+        """What it has asked behind notes."""
+        calls = [str(call.arguments.get("intent", "")) for call in self.seat.calls if call.tool == READ]
+        return [*calls, *(line for note in self.notes if note.own for line in note.tried if line.startswith(READ))]
+
+    @cached_property
     def busy(self) -> frozenset[str]:
-        """Keys of pages that teammates' notes have open."""
+        """Keys of pages that teammates have read and found fitting, or have open: they are likely to follow them themselves."""
         lines = [line for note in self.notes if not note.own for line in note.open]
-        return frozenset(key(title) for line in lines for title in titles_named(line, self.listed))
+        read = [name for note in self.notes if not note.own for claim in note.claims for name in (key(claim.source),)]
+        return frozenset([*read, *(key(title) for line in lines for title in titles_named(line, self.listed))])
 
     @cached_property
     def leads(self) -> list[Lead]:
@@ -213,9 +243,10 @@ class Board:
         return [*(call.result for call in self.seat.calls), *self.seat.heard]
 
     @property
-    def _said(self) -> list[Evidence]:
-        read = [said for call in self.seat.calls if call.tool == READ for said in evidence(call.result)]
-        return [*(said for note in self.notes for said in note.evidence), *read]
+    def _said(self) -> list[tuple[Evidence, bool]]:
+        """Sentences that notes and reads quote, and whether they come from its own steps."""
+        read = [(said, False) for call in self.seat.calls if call.tool == READ for said in evidence(call.result)]
+        return [*((said, note.own) for note in self.notes for said in note.evidence), *read]
 
     def address(self, title: str) -> str:
         """The address of a title, or the title where it is not known."""

@@ -13,6 +13,7 @@ from motet.models.model import Request
 from motet.models.scripted_policies.searcher import asked as reading
 from motet.models.scripted_policies.searcher.asked import Asked
 from motet.models.scripted_policies.searcher.lore import Lore
+from motet.models.scripted_policies.searcher.notes import evidence
 from motet.models.scripted_policies.searcher.pages import Leaf, key, leaves, sections, sentences, titles_named
 
 _TASK = re.compile(r"^Task(?: of the team)?: (.+)$", re.MULTILINE)
@@ -61,21 +62,21 @@ def write(request: Request, lore: Lore) -> str:
     repairing = any(message.role == "assistant" for message in request.messages)
     if not repairing and lore.errs("garbles", *at):
         return "Here is the note: {established: "
-    established, ruled_out, open_, answers = _judged(question, stretch, lore)
-    kept = [claim for claim in established if not lore.errs("loses", *at, claim.claim)]
+    judged = _judged(question, stretch, lore)
+    kept = [claim for claim in judged.established if not lore.errs("loses", *at, claim.quote)]
     said = _ANSWER.findall("\n".join(step.text for step in stretch.steps))
-    answer = said[-1] if said else answers[-1] if answers else ""
+    answer = said[-1] if said else judged.answers[-1] if judged.answers else ""
     note: dict[str, JsonValue] = {
         "established": [
             {"claim": claim.claim, "source": claim.address, "quote": _quote(claim, lore, at)}
             for claim in kept[:_CLAIMS]
         ],
         "tried": list(_tried(stretch)),
-        "ruled_out": list(ruled_out[-_LINES:]),
-        "open": list(open_[:_LINES]),
+        "ruled_out": list(judged.ruled_out[-_LINES:]),
+        "open": list(judged.open[:_LINES]),
         "candidate_answer": answer,
         "confidence": _LIKELY if answer else 0.0,
-        "contradicts": list(_contradicted(first, established, answer, question.label)),
+        "contradicts": list(_contradicted(first, judged.established, answer, question.label)),
     }
     return json.dumps(note, ensure_ascii=False)
 
@@ -104,73 +105,105 @@ def read(request: Request, lore: Lore) -> str:
     return "\n".join(found) or _NOTHING
 
 
-def _judged(question: Asked, stretch: Stretch, lore: Lore) -> tuple[list[Told], list[str], list[str], list[str]]:
-    """What the pages of a stretch establish, the most telling first; what they rule out; what they leave open; the answers that they may hold."""
+class _Judged(NamedTuple):
+    """What the pages of a stretch come to. ``established`` has the most telling first."""
+
+    established: list[Told]
+    ruled_out: list[str]
+    open: list[str]
+    answers: list[str]
+
+
+def _judged(question: Asked, stretch: Stretch, lore: Lore) -> _Judged:
+    """What the pages of a stretch come to; a page that fits and leads to one that does not is ruled out with it."""
     listing: list[Told] = []
-    telling: list[Told] = []
-    ruled_out: list[str] = []
-    leading: list[tuple[str, str]] = []
+    claims: list[Told] = []
+    telling: dict[str, list[Told]] = {}
+    leading: dict[str, tuple[Leaf, str]] = {}
+    out: dict[str, str] = {}
     answers: list[str] = []
-    read = {key(leaf.address) for step in stretch.steps for leaf in leaves(step.text)}
-    for leaf in dict.fromkeys(leaf for step in stretch.steps for leaf in leaves(step.text)):
+    pages = dict.fromkeys(leaf for step in stretch.steps for leaf in _read_in(step))
+    for leaf in pages:
+        name = key(leaf.address)
+        claimed = reading.claimed(leaf.text, question.label)
         if key(leaf.title) == key(question.anchor):
             listing += _listed(question, leaf)
-            continue
-        claimed = reading.claimed(leaf.text, question.label)
-        if claimed is not None:
-            telling.append(Told(f"{question.label} asked for: {claimed.what}", leaf.address, claimed.sentence))
-            continue
-        told, against = _told(question, leaf, lore)
-        telling += told
-        if against and not told:
-            ruled_out.append(f'{leaf.title} ({leaf.address}): "{against[0][: _WIDTH - 80]}", and not: {against[1]}')
-        elif not told and leaf.part == leaf.parts == 1:
-            ruled_out.append(f"{leaf.title} ({leaf.address}): tells nothing of what is asked")
-        for depth, clause in enumerate(question.clauses):
-            check = reading.check(leaf.text, clause, lore)
-            if check is None or not check[0]:
-                continue
-            if depth + 1 < len(question.clauses):
-                fact = reading.leads(leaf.text, question.clauses[depth + 1].by, dict(leaf.links), lore)
-                if fact is not None and key(fact.what) not in read:
-                    leading.append((fact.what, leaf.title))
-            else:
-                value = reading.value(leaf.text, question.label, lore)
-                answers += [value.what] if value is not None else []
-    open_ = [f"{name}, to which {title} leads, is still to be read" for name, title in dict.fromkeys(leading)]
-    return [*telling[-(_CLAIMS - min(len(listing), 4)) :], *listing], ruled_out, open_, answers
+        elif claimed is not None:
+            claims.append(Told(f"{question.label} asked for: {claimed.what}", leaf.address, claimed.sentence))
+        else:
+            found = _told(question, leaf, lore)
+            telling[name] = found.told
+            answers += found.answers
+            if found.leads:
+                leading[name] = leaf, found.leads[0]
+            if found.against and not found.told:
+                said, wanted = found.against
+                out[name] = f'{leaf.title} ({leaf.address}): "{said[: _WIDTH - 90]}", and not: {wanted}'
+            elif not found.told and leaf.part == leaf.parts == 1:
+                out[name] = f"{leaf.title} ({leaf.address}): tells nothing of what is asked"
+    # The last that was read leads to nothing that was ruled out before it, so what led there is found from the end.
+    for name, (leaf, following) in reversed(leading.items()):
+        if key(following) in out:
+            out[name] = f"{leaf.title} ({leaf.address}): leads to {following}, which does not fit"
+    kept = [told for name, all_ in telling.items() if name not in out for told in all_]
+    read = {key(leaf.address) for leaf in pages}
+    open_ = [
+        f"{following}, to which {leaf.title} leads, is still to be read"
+        for leaf, following in leading.values()
+        if key(following) not in read
+    ]
+    room = _CLAIMS - min(len(listing), _CLAIMS // 2)
+    return _Judged([*claims, *kept][-room:] + listing, list(out.values()), open_, answers)
 
 
-def _told(question: Asked, leaf: Leaf, lore: Lore) -> tuple[list[Told], tuple[str, str] | None]:
-    """What a page tells that fits the question; and the sentence by which it fits nowhere, with what it should have said."""
-    told: list[Told] = []
-    against: tuple[str, str] | None = None
+def _read_in(step: Step) -> list[Leaf]:
+    """The pages in a step: those that were read, and sentences of others that a read of notes gave."""
+    quoted: dict[str, Leaf] = {}
+    for said in evidence(step.text):
+        known = quoted.get(said.address)
+        text = f"{known.text} {said.quote}" if known else said.quote
+        quoted[said.address] = Leaf(said.title.removeprefix("tool: "), said.address, 1, 2, text, ())
+    return [*leaves(step.text), *quoted.values()]
+
+
+class _OfPage(NamedTuple):
+    """What a page tells that fits the question, and where it leads; the sentence by which it fits nowhere, with what it should have said; the answer, if it may hold it."""
+
+    told: list[Told]
+    leads: list[str]
+    against: tuple[str, str] | None
+    answers: list[str]
+
+
+def _told(question: Asked, leaf: Leaf, lore: Lore) -> _OfPage:
+    """What a page tells of the question."""
+    page = _OfPage([], [], None, [])
     for depth, clause in enumerate(question.clauses):
         found = reading.check(leaf.text, clause, lore)
         if found is None:
             continue
         if not found[0]:
-            against = against or (found[1], clause.sense)
+            page = page._replace(against=page.against or (found[1], clause.sense))
             continue
-        told.append(Told(f"{leaf.title} {clause.sense}", leaf.address, found[1]))
-        if depth + 1 < len(question.clauses):
-            by = question.clauses[depth + 1].by
-            fact = reading.leads(leaf.text, by, dict(leaf.links), lore)
-            name = by if by in lore.relations else "next"
+        last = depth + 1 == len(question.clauses)
+        by = question.label if last else question.clauses[depth + 1].by
+        fact = reading.value(leaf.text, by, lore) if last else reading.leads(leaf.text, by, dict(leaf.links), lore)
+        if fact is None:
+            page.told.append(Told(f"{leaf.title} {clause.sense}", leaf.address, found[1]))
         else:
-            fact = reading.value(leaf.text, question.label, lore)
-            name = question.label
-        if fact is not None:
-            told.append(Told(f"{name} of {leaf.title}: {fact.what}", leaf.address, fact.sentence))
-    return list(dict.fromkeys(told)), against
+            name = by if last or by in lore.relations else "next"
+            page.told.append(
+                Told(f"{name} of {leaf.title}, which {clause.sense}: {fact.what}", leaf.address, fact.sentence)
+            )
+            (page.answers if last else page.leads).append(fact.what)
+    return page
 
 
 def _listed(question: Asked, leaf: Leaf) -> list[Told]:
-    titles = dict(leaf.links)
     return [
-        Told(f"{leaf.title} lists {', '.join(named)}", leaf.address, sentence)
+        Told(f"{leaf.title} lists these", leaf.address, sentence)
         for sentence in sentences(leaf.text)
-        if (named := [title for title in titles if title in sentence])
+        if any(title in sentence for title, _ in leaf.links)
     ]
 
 
@@ -195,7 +228,7 @@ def _quotes(question: Asked, leaf: Leaf, lore: Lore) -> Iterator[str]:
 
 def _quote(claim: Told, lore: Lore, at: tuple[str, str, int]) -> str:
     """The claim's quote, or now and then one that stands nowhere."""
-    return f"{claim.quote.rstrip('.')} beyond doubt." if lore.errs("invents", *at, claim.claim) else claim.quote
+    return f"{claim.quote.rstrip('.')} beyond doubt." if lore.errs("invents", *at, claim.quote) else claim.quote
 
 
 def _tried(stretch: Stretch) -> Iterator[str]:
@@ -203,7 +236,13 @@ def _tried(stretch: Stretch) -> Iterator[str]:
     queries = [
         str(arguments.get("query")) for step in stretch.steps for tool, arguments in step.calls if tool == "search"
     ]
-    yield from (f'search "{query}"' for query in list(dict.fromkeys(queries))[: _LINES // 2])
+    intents = [
+        str(arguments.get("intent")) for step in stretch.steps for tool, arguments in step.calls if tool == "read_notes"
+    ]
+    yield from [
+        *(f'search "{query}"' for query in dict.fromkeys(queries)),
+        *(f'read_notes "{intent}"' for intent in intents),
+    ][: _LINES // 2]
     read = dict.fromkeys(leaf.address for step in stretch.steps for leaf in leaves(step.text))
     line, lines = "", []
     for address in read:

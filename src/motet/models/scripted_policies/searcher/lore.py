@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 
 import yaml
@@ -69,12 +69,16 @@ class Lore(Value):
     def errs(self, kind: str, *about: str | int) -> bool:
         """Whether the mistake ``kind`` happens in what is ``about``."""
         rate = self.mistakes[kind]
-        return rate > 0 and chance(self.seed, kind, *about) < rate
+        return rate > 0 and drawn(self.seed, kind, *about) < rate
 
     def does(self, habit: str, *about: str | int) -> bool:
         """Whether the searcher follows a habit that has a rate, in what is ``about``."""
         rate: float = getattr(self.habits, habit)
-        return chance(self.seed, habit, *about) < rate
+        return drawn(self.seed, habit, *about) < rate
+
+
+# A searcher draws for all of its leads at each step, and mostly the same.
+drawn = lru_cache(maxsize=65_536)(chance)
 
 
 @cache

@@ -15,6 +15,7 @@ _SURE = re.compile(r"\(confidence (\d\.\d+)\)")
 _NEWS = re.compile(r"^Now disputed by a teammate's steps: (.+)$", re.MULTILINE)
 _POINTER = re.compile(r"^(\S+) bears on what you are doing:", re.MULTILINE)
 _EVIDENCE = re.compile(r'^(.+?) \((\S+?)\): "(.+?)"', re.MULTILINE)
+_PAGE = re.compile(r"^(.+?) \((\S+?)\)")
 _DECODER = json.JSONDecoder()
 
 
@@ -52,8 +53,12 @@ class Note:
 
     @property
     def evidence(self) -> list[Evidence]:
-        """What its lines say to stand on pages."""
-        quoted = [Evidence("", claim.source, claim.quote.rstrip("…")) for claim in self.claims if claim.quote]
+        """What its lines say to stand on pages; of a claim with a quote, its own words too."""
+        quoted = [
+            Evidence("", claim.source, f"{claim.quote.rstrip('…')}\n{claim.claim}.")
+            for claim in self.claims
+            if claim.quote
+        ]
         return [*quoted, *(found for line in self.ruled_out for found in evidence(line))]
 
     @property
@@ -92,6 +97,12 @@ def disputes(text: str) -> list[str]:
 def pointers(text: str) -> list[str]:
     """The notes that a message points at."""
     return _POINTER.findall(text)
+
+
+def page_of(line: str) -> str:
+    """The address of the page that a line begins with, as ``TITLE (ADDRESS)``; empty where it does not."""
+    found = _PAGE.match(line)
+    return found[2] if found else ""
 
 
 @lru_cache(maxsize=4096)

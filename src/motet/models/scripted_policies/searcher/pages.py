@@ -17,6 +17,7 @@ _END = re.compile(
 _LINK = re.compile(r"^- (.+): (\S+)$", re.MULTILINE)
 _ABSENT = re.compile(r"There is no page at '([^'\n]+)'")
 _SILENT = re.compile(r"(\S+) did not answer \(\d+\)")
+_FAILURE = 600  # characters of a tool's failure at most
 _SENTENCE = re.compile(r"[^.?!\n]+[.?!]")
 _NAME = re.compile(r"(?<![\w-])[A-Z][\w’'-]*(?: (?:of |over |and (?=the ))?[A-Z][\w’'-]*)*")
 
@@ -67,13 +68,13 @@ def sections(head: re.Pattern[str], text: str) -> list[tuple[re.Match[str], str]
 
 def absent(text: str) -> str | None:
     """The page that a visit says there is not."""
-    found = _ABSENT.search(text)
+    found = _ABSENT.search(text[:_FAILURE])
     return found[1] if found else None
 
 
 def silent(text: str) -> str | None:
     """The page that a visit says did not answer."""
-    found = _SILENT.search(text)
+    found = _SILENT.search(text[:_FAILURE])
     return found[1] if found else None
 
 

@@ -11,9 +11,9 @@ from pydantic import JsonValue
 from motet.canonical import digest
 from motet.models.model import ToolCall
 from motet.models.scripted import Turn
-from motet.models.scripted_policies.chance import chance
 from motet.models.scripted_policies.forms import fill
 from motet.models.scripted_policies.searcher.board import Board, Lead, any_value, support
+from motet.models.scripted_policies.searcher.lore import drawn
 from motet.models.scripted_policies.searcher.pages import hits, key
 from motet.models.scripted_policies.searcher.seat import READ, SEARCH, VISIT, Seat
 
@@ -70,7 +70,7 @@ def _conclusion(board: Board) -> tuple[str, int] | None:
             taken = board.lore.errs("hearsay", *about) and board.lore.errs("despite", *about)
         else:
             taken = board.lore.errs("hearsay", *about)
-        dwells = int(chance(board.lore.seed, "dwells", *about) * (board.lore.habits.dwells + 1))
+        dwells = int(drawn(board.lore.seed, "dwells", *about) * (board.lore.habits.dwells + 1))
         if taken and _since(board, address) >= dwells:
             return answer, _BELIEVED
     return None
@@ -96,6 +96,8 @@ def _moves(board: Board) -> Iterator[Move]:
             return
     heard = [lead for lead in board.leads if lead.state == "fits" and lead.heard]
     chosen = (heard or _order(board) or _second_look(board))[: board.lore.habits.at_once]
+    if not chosen and not (board.anchor and board.anchor.own):
+        yield _towards_anchor(board)
     for lead in chosen:
         page = board.pages.get(key(lead.page))
         part = page.missing if page is not None and page.parts else 1
@@ -110,7 +112,7 @@ def _towards_anchor(board: Board) -> Move:
     if anchor is not None and anchor.parts:
         return Move(VISIT, {"address": anchor.address, "part": anchor.missing}, f"{anchor.title} goes on.")
     clause = (
-        asked.clauses[int(chance(lore.seed, "clause", asked.text, who) * len(asked.clauses))] if asked.clauses else None
+        asked.clauses[int(drawn(lore.seed, "clause", asked.text, who) * len(asked.clauses))] if asked.clauses else None
     )
     if not board.queries and clause is not None and lore.errs("detour", asked.text, who):
         return Move(SEARCH, {"query": f"{clause.sense} {asked.label}".strip()}, f"I begin with {clause.sense}.")
@@ -150,13 +152,15 @@ def _curious(board: Board) -> Move | None:
 
 def _order(board: Board) -> list[Lead]:
     """The open leads in the order in which this searcher takes them: the chain that it is on first, then those that nobody else has open."""
-    open_ = [lead for lead in board.leads if lead.state == "open"]
+    open_ = [lead for lead in board.leads if lead.state == "open" and key(lead.page) not in board.forgotten]
     wanders = board.lore.errs("wanders", *_now(board))
 
-    def place(lead: Lead) -> tuple[int, bool, float]:
-        depth = 0 if wanders else -lead.depth
-        busy = key(lead.title) in board.busy and lead.depth == 0
-        return depth, busy, chance(board.lore.seed, "order", board.asked.text, board.seat.who, key(lead.title))
+    def place(lead: Lead) -> tuple[int, int, float]:
+        last = board.pages.get(key(lead.chain[-2])) if lead.depth else None
+        own = last is not None and last.own
+        others = not own and any(key(title) in board.busy for title in lead.chain)
+        depth = -lead.depth if own and not wanders else 0
+        return others, depth, drawn(board.lore.seed, "order", board.asked.text, board.seat.who, key(lead.title))
 
     return sorted(open_, key=place)
 
@@ -174,25 +178,20 @@ def _read_behind(board: Board) -> Move | None:
     """A question behind a note that says that a page was read, and not what it tells."""
     if READ not in board.seat.tools:
         return None
-    asked_before = [call for call in board.seat.calls if call.tool == READ]
-    known = " ".join(str(call.arguments.get("intent", "")) for call in asked_before)
-    if len(asked_before) >= board.lore.habits.most_reads:
+    if len(board.intents) >= board.lore.habits.most_reads:
         return None
-    for lead in _order(board):
+    forgotten = [lead for lead in board.leads if lead.state == "open" and key(lead.page) in board.forgotten]
+    for lead in [*_order(board), *forgotten]:
         note = board.tried.get(key(lead.page))
-        if note is None or lead.page in known or key(lead.page) in board.gone:
+        if note is None or any(lead.page in intent for intent in board.intents):
             continue
         page = board.pages.get(key(lead.page))
         if page is not None and page.parts:
             continue
         habit = "asks_pointed" if note in board.pointed else "asks"
         if board.lore.does(habit, board.asked.text, board.seat.who, key(lead.page)):
-            sense = board.asked.clauses[lead.depth].sense
-            return Move(
-                READ,
-                {"intent": f"What does the page of {lead.page} tell: {sense}? And where does it lead?", "refs": [note]},
-                f"{note} has read {lead.page}.",
-            )
+            intent = f"What does {lead.page} tell of what is asked, and where does it lead?"
+            return Move(READ, {"intent": intent, "refs": [note]}, f"{note} has read {lead.page}.")
     return None
 
 
