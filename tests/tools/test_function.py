@@ -173,8 +173,10 @@ def test_arguments_that_do_not_fit_are_named_and_nothing_runs(arguments: Any, sa
         ran.append(first)
         return "ran"
 
-    observation = asyncio.run(FunctionTool(probe)(arguments, key="k"))
+    tool = FunctionTool(probe)
+    observation = asyncio.run(tool(arguments, key="k"))
     assert observation.error
+    assert tool.refuse(arguments) == observation
     assert said in observation.text
     assert '"additionalProperties":false' in observation.text
     assert "\n" not in observation.text

@@ -131,6 +131,20 @@ def test_a_write_that_fails_in_the_copy_is_not_planned() -> None:
     assert staged.plan == []
 
 
+@pytest.mark.parametrize("arguments", [{"text": 7}, {"words": "hello"}], ids=["type", "name"])
+def test_a_write_that_only_is_planned_is_refused_where_its_arguments_do_not_fit(
+    arguments: dict[str, JsonValue],
+) -> None:
+    """The agent is told what the tool itself would say, nothing is sent, and what fits is planned all the same."""
+    SENT.clear()
+    tool = beside("post", effect="write")
+    staged = stage(LiveWorld([tool]))
+    observation = go(by_name(staged)["post"](arguments, key=""))
+    assert (observation, observation.error) == (go(tool(arguments, key="")), True)
+    call(staged, "post", {"text": "hello"})
+    assert (staged.plan, SENT) == ([Write(tool="post", arguments={"text": "hello"})], [])
+
+
 def test_a_copy_of_a_staged_world_goes_on_from_its_plan() -> None:
     """What either plans from then on is its own."""
     staged = stage(Shared(small_office()))

@@ -93,16 +93,27 @@ class FunctionTool:
 
     async def __call__(self, arguments: Mapping[str, JsonValue], *, key: str) -> Observation:
         """Check ``arguments``, call the function, and return what it answered or how it failed."""
-        try:
-            values = self._signature.check(arguments)
-        except BadArguments as error:
-            return self._failed(str(error), cap=self.max_chars)
-        except Exception as error:  # noqa: BLE001 - a validator of the user's own types may raise anything
-            return self._failed(f"{self.name} could not read its arguments: {_line(error)}")
+        values = self._read(arguments)
+        if isinstance(values, Observation):
+            return values
         if self._signature.key is not None:
             values[self._signature.key] = key
         positional, keywords = self._signature.bind(values)
         return await self._observe(functools.partial(self.function, *positional, **keywords))
+
+    def refuse(self, arguments: Mapping[str, JsonValue]) -> Observation | None:
+        """What a call with ``arguments`` would be answered that do not fit; ``None`` for those that do. Nothing is run."""
+        values = self._read(arguments)
+        return values if isinstance(values, Observation) else None
+
+    def _read(self, arguments: Mapping[str, JsonValue]) -> dict[str, object] | Observation:
+        """The function's arguments, or what is wrong with them."""
+        try:
+            return self._signature.check(arguments)
+        except BadArguments as error:
+            return self._failed(str(error), cap=self.max_chars)
+        except Exception as error:  # noqa: BLE001 - a validator of the user's own types may raise anything
+            return self._failed(f"{self.name} could not read its arguments: {_line(error)}")
 
     async def confirm(self, key: str) -> Observation | None:
         """Ask the service whether the call with ``key`` happened. Raises ToolError when it cannot be asked."""

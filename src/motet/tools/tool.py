@@ -56,6 +56,15 @@ class Tool(Protocol):
         ...
 
 
+@runtime_checkable
+class Refuses(Protocol):
+    """A tool that can tell beforehand which arguments it would refuse, so that no plan holds them."""
+
+    def refuse(self, arguments: Mapping[str, JsonValue]) -> Observation | None:
+        """What a call with ``arguments`` would be answered that do not fit; ``None`` for those that do. Nothing is run."""
+        ...
+
+
 def spec(tool: Tool) -> ToolSpec:
     """``tool`` as a model is shown it."""
     return ToolSpec(name=tool.name, description=tool.description, parameters=tool.parameters)

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from motet.errors import InputError
 from motet.task import Score
-from motet.tools.tool import Delivery, Effect, Observation, Tool
+from motet.tools.tool import Delivery, Effect, Observation, Refuses, Tool
 from motet.worlds.shared import Shared
 from motet.worlds.world import World, Write
 
@@ -32,11 +32,13 @@ class StagedTool:
         self._forked = forked
 
     async def __call__(self, arguments: Mapping[str, JsonValue], *, key: str) -> Observation:
-        """Plan the call. One that fails in the copy is not planned."""
+        """Plan the call. One that fails in the copy, or whose arguments do not fit, is not planned."""
         if self._forked:
             observation = await self._tool(arguments, key=key)
             if observation.error:
                 return observation
+        elif isinstance(self._tool, Refuses) and (refused := self._tool.refuse(arguments)) is not None:
+            return refused
         else:
             observation = Observation(text="Planned. It will be done if this plan is chosen.")
         self._plan.append(Write(tool=self.name, arguments=dict(arguments)))
