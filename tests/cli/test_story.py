@@ -78,7 +78,8 @@ def test_every_kind_of_event_has_words() -> None:
     """Each kind of event that the package emits has a sentence of its own."""
     source = Path(motet.__file__).parent
     emitted = set()
-    for path in (*source.glob("runs/*.py"), *source.glob("agent/*.py"), *source.glob("inherit/*.py")):
+    parts = ("runs", "agent", "inherit", "fugue", "baselines")
+    for path in (path for part in parts for path in source.glob(f"{part}/*.py")):
         emitted |= set(re.findall(r'emit\(\s*"([a-z]+\.[a-z]+)"', path.read_text(encoding="utf-8")))
     assert emitted
     assert emitted - set(story._TELL) == set()
@@ -95,6 +96,7 @@ def test_an_unknown_kind_is_shown_by_its_parts() -> None:
     assert story.sentence("hub.wrote", {"note": 3}) == "hub.wrote note=3"
 
 
+NOTE = {"peer": "p1", "episode": 2, "steps": [3, 5], "claims": 1, "candidate": "Ada"}
 ROUND = {"round": 2, "origin": "edit", "dropped": ["doubt"], "edits": ["prompt"], "change": "one\ntwo", "nodes": []}
 
 
@@ -120,9 +122,20 @@ ROUND = {"round": 2, "origin": "edit", "dropped": ["doubt"], "edits": ["prompt"]
         ),
         ("inherit.chosen", {"round": 0, "quality": None, "writes": 2}, "chose the team of round 0 (no mark, 2 writes to carry out)"),
         ("inherit.spent", {"round": 3, "trying": "edit", "why": "no"}, "round 3 gave no team (edit): no"),
+        ("fugue.noted", {**NOTE, "status": "ok", "refused": 0}, "note p1.2 on its steps 3 to 5: 1 claim; it may be Ada"),
+        (
+            "fugue.noted",
+            {**NOTE, "status": "degraded", "refused": 2},
+            "note p1.2 on its steps 3 to 5: 1 claim, 2 refused, extracted by rule; it may be Ada",
+        ),
+        ("fugue.heard", {"peer": "p1", "notes": ["p2.1"], "titles": []}, "is shown p2.1"),
+        ("fugue.read", {"peer": "p1", "refs": ["p2.1"], "intent": "who?", "cached": True}, "p1 asks behind p2.1: who? (asked before)"),
+        ("fugue.answered", {"peer": "p1", "status": "failed", "answer": None, "failure": "no"}, "p1 failed: no"),
+        ("team.reported", {"peer": "p1", "status": "answered", "answer": "Ada", "failure": ""}, "p1 answered: Ada"),
+        ("fugue.chosen", {"rule": "table", "peer": None, "why": "3 rows"}, "the rule table takes what follows: 3 rows"),
     ],
-    ids=range(7),
+    ids=range(14),
 )  # fmt: skip
-def test_an_evolution_is_told_in_plain_words(kind: str, payload: dict[str, object], said: str) -> None:
+def test_what_teams_do_is_told_in_plain_words(kind: str, payload: dict[str, object], said: str) -> None:
     """What happens to teams and their nodes is a sentence without keys and hashes."""
     assert story.sentence(kind, payload) == said

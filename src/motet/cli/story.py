@@ -121,6 +121,34 @@ def _chosen(payload: Payload) -> str:
     return f"chose the team of round {payload['round']} ({quality}{writes})"
 
 
+def _steps(payload: Payload) -> str:
+    first, last = payload["steps"]
+    return f"step {first}" if first == last else f"steps {first} to {last}"
+
+
+def _noted(payload: Payload) -> str:
+    text = (
+        f"note {payload['peer']}.{payload['episode']} on its {_steps(payload)}: {counted(payload['claims'], 'claim')}"
+    )
+    refused = f", {payload['refused']:,} refused" if payload["refused"] else ""
+    by_rule = ", extracted by rule" if payload["status"] == "degraded" else ""
+    answer = f"; it may be {one_line(payload['candidate'], width=60)}" if payload["candidate"] else ""
+    return f"{text}{refused}{by_rule}{answer}"
+
+
+def _heard(payload: Payload) -> str:
+    titles = f"; by title {', '.join(payload['titles'])}" if payload["titles"] else ""
+    return f"is shown {', '.join(payload['notes']) or 'no note whole'}{titles}"
+
+
+def _ended(payload: Payload) -> str:
+    """How a member of a team ended."""
+    text = f"{payload['peer']} {payload['status']}"
+    if payload.get("failure"):
+        return f"{text}: {one_line(payload['failure'], width=_WIDTH)}"
+    return f"{text}: {one_line(payload['answer'], width=_WIDTH)}" if payload["answer"] else text
+
+
 _TELL: dict[str, Callable[[Payload], str]] = {
     "run.started": lambda payload: f"run {payload['run']} started",
     "run.resumed": lambda payload: f"run {payload['run']} resumed",
@@ -159,6 +187,28 @@ _TELL: dict[str, Callable[[Payload], str]] = {
     "inherit.unjudged": lambda payload: f"the judge gave no verdict: {payload['why']}",
     "inherit.spent": lambda payload: f"round {payload['round']} gave no team ({payload['trying']}): {payload['why']}",
     "inherit.chosen": _chosen,
+    "fugue.closed": lambda payload: f"closes its {_steps(payload)}, to be noted",
+    "fugue.noted": _noted,
+    "fugue.unwritten": lambda payload: f"no note {payload['peer']}.{payload['episode']}: {payload['why']}",
+    "fugue.swapped": lambda payload: (
+        f"its note {payload['episode']} stands for the steps now"
+        + (", extracted by rule" if payload["status"] == "degraded" else "")
+    ),
+    "fugue.heard": _heard,
+    "fugue.pointed": lambda payload: f"is pointed to {payload['note']}: {', '.join(payload['words'])}",
+    "fugue.read": lambda payload: (
+        f"{payload['peer']} asks behind {', '.join(payload['refs'])}: {one_line(payload['intent'], width=_WIDTH)}"
+        + (" (asked before)" if payload["cached"] else "")
+    ),
+    "fugue.stopped": lambda payload: f"{payload['peer']} stops: the others agree",
+    "fugue.answered": _ended,
+    "fugue.unjudged": lambda payload: f"no judge's choice, so the majority's: {payload['why']}",
+    "fugue.chosen": lambda payload: (
+        f"the rule {payload['rule']} takes {'the answer of ' + payload['peer'] if payload['peer'] else 'what follows'}: {payload['why']}"
+    ),
+    "team.unsplit": lambda payload: f"no split that can be used, so each works on the whole: {payload['why']}",
+    "team.assigned": lambda payload: f"{payload['peer']} is given: {one_line(payload['subtask'], width=_WIDTH)}",
+    "team.reported": _ended,
     "replay.began": lambda payload: (
         f"replays {counted(payload['tasks'], 'task')} with {counted(payload['edits'], 'edit')}: at most {counted(payload['nodes'], 'node run')}"
     ),
