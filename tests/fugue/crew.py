@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from pydantic import JsonValue
 
@@ -32,6 +32,7 @@ from tests.runs.desk import TASK, Answer, Does, Says, go, new_run, sit
 Say: TypeAlias = "Callable[[Request], Answer | Awaitable[Answer]]"
 Speak: TypeAlias = "Callable[[str, Request], Answer | Awaitable[Answer]]"
 
+T = TypeVar("T")
 USAGE = Usage(prompt=10, completion=5)
 _NUMBERS = count()
 _PAGE = re.compile(r"PAGE ([a-z0-9_-]+)\.(\d+):")
@@ -167,6 +168,10 @@ class Crew:
 
         go(self._watched(main))
 
+    def seen(self, name: str) -> list[Request]:
+        """What the model was asked by one peer, or in one role."""
+        return [request for request in self.model.requests if speaker(request) == name]
+
     def told(self, kind: str) -> list[Any]:
         """Payloads of the last run's events of one kind."""
         return [event.payload for event in event_list(self.store, self.run_id) if event.kind == kind]
@@ -176,7 +181,7 @@ class Crew:
         assert self.team is not None
         return {peer.name: list(peer.agent.messages) for peer in self.team.peers}
 
-    async def _watched(self, work: Callable[[], Awaitable[Any]]) -> Any:
+    async def _watched(self, work: Callable[[], Awaitable[T]]) -> T:
         """``work``, after which nothing may still be under way."""
         try:
             return await work()

@@ -20,7 +20,7 @@ from pydantic import Field, JsonValue
 
 from motet.agent.react import gather
 from motet.canonical import digest
-from motet.errors import BudgetExceeded, ModelError
+from motet.errors import BudgetExceeded, ModelError, ToolError
 from motet.fugue.episode import Episode, fitting, size_of
 from motet.fugue.extract import extracted
 from motet.fugue.note import Claim, Note, SmallWriting, Writing, verified
@@ -91,7 +91,7 @@ class Hub:
         self._readings: dict[str, asyncio.Task[Reading]] = {}
         self._read_scopes: dict[str, Run] = {}
         self._recalled: set[str] = set()
-        self._arrived: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self._left: set[str] = set()
         self._closed: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
     # Writing
@@ -130,15 +130,10 @@ class Hub:
 
     # Reading
 
-    async def note(self, id_: str) -> Note:
-        """The note called ``id_``, as soon as it is there: a resumed peer may be ahead of who wrote it."""
-        await self._arrived[id_].wait()
-        return self.notes[id_]
-
     async def read(self, intent: str, refs: Sequence[str]) -> Reading:
         """What the episodes ``refs`` say to ``intent``, cited. Who asks what was asked before, or is being asked at this moment, shares the answer; a failure is not kept.
 
-        Waits for episodes that a resumed teammate has still to close. Raises ModelError.
+        Waits for episodes that a resumed teammate has still to close. Raises ToolError for one that never will be there, and ModelError.
         """
         key = _reading_key(intent, refs)
         known = self._readings.get(key)
@@ -156,6 +151,13 @@ class Hub:
             self._readings[key] = self._start(_known(Reading(text, tuple(sorted(set(refs))))))
 
     # Ending
+
+    def leave(self, peer: str) -> None:
+        """``peer`` has ended: whoever waits for an episode of it waits in vain."""
+        self._left.add(peer)
+        for id_, event in self._closed.items():
+            if id_.startswith(f"{peer}."):
+                event.set()
 
     async def settle(self, *, seconds: float) -> None:
         """Wait for the notes that are still being written, so that the record is whole, but not for longer than ``seconds``. Raises what is no failure of a model."""
@@ -212,7 +214,6 @@ class Hub:
 
     def _publish(self, note: Note) -> Note:
         self.notes[note.id] = note
-        self._arrived[note.id].set()
         return note
 
     async def _write(self, episode: Episode, scope: Run) -> Note:
@@ -333,7 +334,10 @@ class Hub:
         return self._read_scopes[key]
 
     async def _episode(self, id_: str) -> Episode:
-        await self._closed[id_].wait()
+        if id_.partition(".")[0] not in self._left:
+            await self._closed[id_].wait()
+        if id_ not in self.episodes:
+            raise ToolError(f"the steps behind {id_} are not there any more")
         return self.episodes[id_]
 
     def _room(self, asked: str, reply: int) -> int:

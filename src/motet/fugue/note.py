@@ -132,7 +132,7 @@ def title(note: Note, *, own: bool = False) -> str:
     writing = note.writing
     gist = writing.candidate_answer or next((claim.claim for claim in writing.established), "") or "nothing established"
     who = "you" if own else note.peer
-    return f"[{note.id}] steps {note.first} to {note.last} of {who}, in short: {json_line(clipped(gist, width=100))}"
+    return f"[{note.id}] steps {note.first} to {note.last} of {who}{_state(note)}, in short: {json_line(clipped(gist, width=100))}"
 
 
 def verified(writing: Writing, raw: str) -> tuple[Writing, int]:

@@ -291,15 +291,18 @@ class Peer:
         found = Attention(stop=self._stop is not None and self._stop.is_set())
         if self._hub is None:
             return found
-        over = self.context.tokens >= self.room.hard
+        tokens = self.context.tokens
+        # At the hard limit as many notes are made by rule as it takes to be clear of it.
+        over = tokens - self.room.hard + self.room.close_at if tokens >= self.room.hard else 0
         for number, task in sorted(self._writing.items()):
             if task.done() and not _unaffordable(task):
                 if task.result() is None:
                     found.lost.append(number)
                 else:
                     found.swap.append((number, "ok"))
-            elif over and number not in self._degraded:
+            elif over > 0 and number not in self._degraded:
                 found.swap.append((number, "degraded"))
+                over -= total(self._episodes[number].steps)
         if self.sight.raw:
             found.raw = self._new_steps()
         elif self.sight.others:
@@ -409,7 +412,9 @@ class Peer:
         raw = [step for step in self.steps if step.number not in self._closed]
         number = to_close(raw, high=self._close_at(total(raw), newest=step), low=self.room.keep)
         if number:
-            self._close(raw[:number])
+            # An episode has no gap: where steps of a lost one come before steps of which a note is being written, they are closed by themselves.
+            whole = next((place for place in range(1, number) if raw[place].number != raw[0].number + place), number)
+            self._close(raw[:whole])
 
     def _share_calls(self) -> None:
         """Let the team know of the calls of this step, also of those that the journal answered and no tool has seen."""

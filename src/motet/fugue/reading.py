@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from motet.canonical import digest
-from motet.errors import ModelError
+from motet.errors import ModelError, ToolError
 from motet.fugue.hub import Hub
 from motet.fugue.note import render
 from motet.settings import nearest
@@ -38,15 +38,15 @@ def reading_tool(hub: Hub, *, peer: str, shown: Callable[[], Collection[str]], s
         wrong = next((ref for ref in chosen if ref not in known), None)
         if wrong is not None:
             return Observation(text=f"You were shown no note {wrong!r:.60}{nearest(wrong, known)}.", error=True)
+        if not hub.config.synthesis:
+            notes = [note for id_, note in hub.notes.items() if _episode(id_) in chosen and id_ in shown()]
+            return Observation(text="\n".join(render(note, disputed=hub.disputed()) for note in notes))
         try:
             async with asyncio.timeout(seconds):
-                if not hub.config.synthesis:
-                    notes = [await hub.note(id_) for id_ in sorted(shown()) if _episode(id_) in chosen]
-                    return Observation(text="\n".join(render(note, disputed=hub.disputed()) for note in notes))
                 found = await hub.read(intent, chosen)
         except TimeoutError:
             return Observation(text=f"The hub did not answer within {seconds:g} seconds. Go on without.", error=True)
-        except ModelError as error:
+        except (ModelError, ToolError) as error:
             return Observation(text=f"The hub could not answer: {error}. Go on without.", error=True)
         hub.run.emit("fugue.read", peer=peer, intent=intent, refs=[*found.refs], cached=found.cached)
         return Observation(text=found.text, data={"refs": [*found.refs], "cached": found.cached})

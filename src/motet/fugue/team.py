@@ -105,6 +105,8 @@ class Team:
                 steps=answer.steps,
                 failure=answer.failure.message if answer.failure else "",
             )
+            if self.hub is not None:
+                self.hub.leave(peer.name)
             ended[position] = answer
             so_far = [ended[place] for place in sorted(ended)]
             if self._stop is not None and agreed(so_far, number=len(self.peers)):
