@@ -26,7 +26,7 @@ def study(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A study; without one, all are listed.")] = None,
     benchmark: Annotated[
         str | None,
-        typer.Option("--benchmark", metavar="NAME", help="A benchmark (default: hotpotqa, with invented questions)."),
+        typer.Option("--benchmark", metavar="NAME", help="A benchmark (default: one with invented questions)."),
     ] = None,
     model: Annotated[
         str | None, typer.Option("--model", metavar="NAME", help="The model of all roles (default: a scripted one).")
@@ -44,6 +44,24 @@ def study(
     ] = None,
     judge_models: Annotated[
         list[str] | None, typer.Option("--judge-models", metavar="A,B", help="Of the study models: judges to compare.")
+    ] = None,
+    models: Annotated[
+        list[str] | None, typer.Option("--models", metavar="A,B", help="Of the study ladder: unequal peers.")
+    ] = None,
+    peers: Annotated[
+        list[str] | None, typer.Option("--peers", metavar="N,M", help="Of the study peers: sizes of teams.")
+    ] = None,
+    visibility: Annotated[
+        list[str] | None,
+        typer.Option("--visibility", metavar="A,B", help="Of peers and revisits: what peers are shown of each other."),
+    ] = None,
+    hub_windows: Annotated[
+        list[str] | None,
+        typer.Option("--hub-windows", metavar="A,B", help="Of the study hub: tokens that its model is shown at most."),
+    ] = None,
+    close_at: Annotated[
+        list[str] | None,
+        typer.Option("--close-at", metavar="A,B", help="Of the study hub: raw tokens that close an episode."),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -100,7 +118,16 @@ def study(
 
     if name is None:
         return list_studies(as_json=as_json)
-    compared = {"worker_models": worker_models, "meta_models": meta_models, "judge_models": judge_models}
+    compared = {
+        "worker_models": worker_models,
+        "meta_models": meta_models,
+        "judge_models": judge_models,
+        "models": models,
+        "peers": peers,
+        "visibility": visibility,
+        "hub_windows": hub_windows,
+        "close_at": close_at,
+    }
     own = {key: tuple(split_names(names)) for key, names in compared.items() if names}
     chosen = open_study(name, own)
     if html is not None:
@@ -119,7 +146,7 @@ def study(
                 raise InputError("--from takes benches as they were begun: leave out what would make others")
             return work.go_on(split_names([begun]), total=total, price=parse_price(price) if price else None)
         setup = Setup(
-            benchmark=benchmark or "hotpotqa",
+            benchmark=benchmark or chosen.benchmark,
             options=benchmark_options(subset=None, dialect=None, others=options or ()),
             settings=given,
             limit=limit,

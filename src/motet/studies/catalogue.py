@@ -19,6 +19,7 @@ STUDIES = {
     "models": "motet.studies.models:Models",
     "budget": "motet.studies.budget:EqualBudget",
     "control": "motet.studies.control:Control",
+    "peers": "motet.studies.peers:Peers",
 }
 
 

@@ -23,6 +23,7 @@ from motet.value import Value
 OFFLINE: Mapping[str, tuple[Mapping[str, JsonValue], str]] = {
     "hotpotqa": ({"questions": "invented"}, "scripted:scholar"),
     "workbench": ({"subset": "paper130"}, "scripted:office"),
+    "synthweb": ({}, "scripted:searcher"),
 }
 
 
@@ -111,11 +112,12 @@ def read_bench(store: Store, bench_id: str, plan: Plan) -> Bench:
 class Study(Value, ABC):
     """A question, the benches that answer it, and the answer. Its fields are its own options.
 
-    ``tasks`` is how many tasks it takes by default; ``labels`` are the variants without which its first bench is none of this study.
+    ``benchmark`` is what it works on by default, and ``tasks`` how many of its tasks it takes; ``labels`` are the variants without which its first bench is none of this study.
     """
 
     name: ClassVar[str]
     question: ClassVar[str]
+    benchmark: ClassVar[str] = "hotpotqa"
     tasks: ClassVar[int]
     labels: ClassVar[tuple[str, ...]] = ()
 
