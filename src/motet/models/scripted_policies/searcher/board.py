@@ -27,6 +27,7 @@ from motet.models.scripted_policies.searcher.pages import (
     key,
     leaves,
     names_in,
+    plain,
     sentences,
     silent,
     titles_named,
@@ -115,7 +116,7 @@ class Board:
         found: dict[str, str] = {}
         for text in self._texts:
             found |= {hit.title: hit.address for hit in hits(text)}
-            for leaf in leaves(text):
+            for leaf in leaves(plain(text)):
                 found |= dict(leaf.links)
                 found[leaf.title] = leaf.address
         return found
@@ -128,7 +129,7 @@ class Board:
             for leaf in leaves(call.result):
                 self._take(found, leaf, own=True)
         for text in (self.seat.given, *self.seat.heard):
-            for leaf in leaves(text):
+            for leaf in leaves(plain(text)):
                 self._take(found, leaf, own=False)
         for said, own in self._said:
             page = found.setdefault(key(said.address or said.title), Page())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -14,16 +14,16 @@ from motet.models.scripted_policies.searcher import asked as reading
 from motet.models.scripted_policies.searcher.asked import Asked
 from motet.models.scripted_policies.searcher.lore import Lore
 from motet.models.scripted_policies.searcher.notes import evidence
-from motet.models.scripted_policies.searcher.pages import Leaf, key, leaves, sections, sentences, titles_named
+from motet.models.scripted_policies.searcher.pages import Leaf, key, leaves, plain, sections, sentences, titles_named
 
 _TASK = re.compile(r"^Task(?: of the team)?: (.+)$", re.MULTILINE)
 _STRETCH = re.compile(r"^Steps (\d+) to (\d+) of (\S+?)(?: \[(\S+)\])?:$", re.MULTILINE)
-_STEP = re.compile(r"^Step (\d+)$", re.MULTILINE)
-_CALL = re.compile(r"^peer calls (\w+)\((\{.*\})\)$", re.MULTILINE)
+_STEP = re.compile(r"^Step (\d+)(?:, part \d+)?$", re.MULTILINE)
+_CALL = re.compile(r'^peer calls "(\w+)" (\{.*\})$', re.MULTILINE)
 _CLAIM = re.compile(r'^(\S+:\d+) (".*")$', re.MULTILINE)
 _WANT = re.compile(r"^What the agent wants to know: (.+)$", re.MULTILINE)
-_ANSWER = re.compile(r"^(?:peer: )?Answer: (.+)$", re.MULTILINE)
-_ANSWERED = re.compile(r"^From .+?:\n(.*?)(?=^From .+?:$|^Put these together|\Z)", re.MULTILINE | re.DOTALL)
+_ANSWER = re.compile(r"^Answer: (.+)$", re.MULTILINE)
+_ANSWERED = re.compile(r"^Part \d+:\n(.*?)(?=^Part \d+:$|^Put these together|\Z)", re.MULTILINE | re.DOTALL)
 _CLAIMS, _LINES, _WIDTH = 8, 8, 220  # what a note has room for
 _LIKELY = 0.75  # of an answer whose page fits: what led there may not be among the steps
 _NOTHING = "The steps do not hold an answer to that."
@@ -63,7 +63,11 @@ def write(request: Request, lore: Lore) -> str:
     if not repairing and lore.errs("garbles", *at):
         return "Here is the note: {established: "
     judged = _judged(question, stretch, lore)
-    kept = [claim for claim in judged.established if not lore.errs("loses", *at, claim.quote)]
+    # What a teammate's note has in these very words would only take room.
+    known = {json.loads(written) for _, written in _CLAIM.findall(first.partition("\nSteps ")[0])}
+    kept = [
+        claim for claim in judged.established if claim.claim not in known and not lore.errs("loses", *at, claim.quote)
+    ]
     said = _ANSWER.findall("\n".join(step.text for step in stretch.steps))
     answer = said[-1] if said else judged.answers[-1] if judged.answers else ""
     note: dict[str, JsonValue] = {
@@ -71,9 +75,9 @@ def write(request: Request, lore: Lore) -> str:
             {"claim": claim.claim, "source": claim.address, "quote": _quote(claim, lore, at)}
             for claim in kept[:_CLAIMS]
         ],
-        "tried": list(_tried(stretch)),
+        "tried": list(_tried(stretch, [*(claim.address for claim in kept), *judged.ruled_out])),
         "ruled_out": list(judged.ruled_out[-_LINES:]),
-        "open": list(judged.open[:_LINES]),
+        "open": list(judged.open[-1:]),
         "candidate_answer": answer,
         "confidence": _LIKELY if answer else 0.0,
         "contradicts": list(_contradicted(first, judged.established, answer, question.label)),
@@ -137,14 +141,13 @@ def _judged(question: Asked, stretch: Stretch, lore: Lore) -> _Judged:
             if found.leads:
                 leading[name] = leaf, found.leads[0]
             if found.against and not found.told:
-                said, wanted = found.against
-                out[name] = f'{leaf.title} ({leaf.address}): "{said[: _WIDTH - 90]}", and not: {wanted}'
+                out[name] = f"{leaf.title} ({leaf.address}): not {found.against}"
             elif not found.told and leaf.part == leaf.parts == 1:
-                out[name] = f"{leaf.title} ({leaf.address}): tells nothing of what is asked"
+                out[name] = f"{leaf.title} ({leaf.address}): tells nothing"
     # The last that was read leads to nothing that was ruled out before it, so what led there is found from the end.
     for name, (leaf, following) in reversed(leading.items()):
         if key(following) in out:
-            out[name] = f"{leaf.title} ({leaf.address}): leads to {following}, which does not fit"
+            out[name] = f"{leaf.title} ({leaf.address}): leads to {following}"
     kept = [told for name, all_ in telling.items() if name not in out for told in all_]
     read = {key(leaf.address) for leaf in pages}
     open_ = [
@@ -162,28 +165,28 @@ def _read_in(step: Step) -> list[Leaf]:
     for said in evidence(step.text):
         known = quoted.get(said.address)
         text = f"{known.text} {said.quote}" if known else said.quote
-        quoted[said.address] = Leaf(said.title.removeprefix("tool: "), said.address, 1, 2, text, ())
+        quoted[said.address] = Leaf(said.title, said.address, 1, 2, text, ())
     return [*leaves(step.text), *quoted.values()]
 
 
 class _OfPage(NamedTuple):
-    """What a page tells that fits the question, and where it leads; the sentence by which it fits nowhere, with what it should have said; the answer, if it may hold it."""
+    """What a page tells that fits the question, and where it leads; what it should have told and does not; the answer, if it may hold it."""
 
     told: list[Told]
     leads: list[str]
-    against: tuple[str, str] | None
+    against: str
     answers: list[str]
 
 
 def _told(question: Asked, leaf: Leaf, lore: Lore) -> _OfPage:
     """What a page tells of the question."""
-    page = _OfPage([], [], None, [])
+    page = _OfPage([], [], "", [])
     for depth, clause in enumerate(question.clauses):
         found = reading.check(leaf.text, clause, lore)
         if found is None:
             continue
         if not found[0]:
-            page = page._replace(against=page.against or (found[1], clause.sense))
+            page = page._replace(against=page.against or clause.sense)
             continue
         last = depth + 1 == len(question.clauses)
         by = question.label if last else question.clauses[depth + 1].by
@@ -201,9 +204,9 @@ def _told(question: Asked, leaf: Leaf, lore: Lore) -> _OfPage:
 
 def _listed(question: Asked, leaf: Leaf) -> list[Told]:
     return [
-        Told(f"{leaf.title} lists these", leaf.address, sentence)
+        Told(f"{leaf.title} lists {named[0]} and those with it", leaf.address, sentence)
         for sentence in sentences(leaf.text)
-        if any(title in sentence for title, _ in leaf.links)
+        if (named := [title for title, _ in leaf.links if title in sentence])
     ]
 
 
@@ -231,8 +234,8 @@ def _quote(claim: Told, lore: Lore, at: tuple[str, str, int]) -> str:
     return f"{claim.quote.rstrip('.')} beyond doubt." if lore.errs("invents", *at, claim.quote) else claim.quote
 
 
-def _tried(stretch: Stretch) -> Iterator[str]:
-    """The searches, one a line, and the pages that were read, in as few lines as hold them."""
+def _tried(stretch: Stretch, told: Iterable[str]) -> Iterator[str]:
+    """The searches, one a line, and the pages of which nothing is ``told`` otherwise, in as few lines as hold them."""
     queries = [
         str(arguments.get("query")) for step in stretch.steps for tool, arguments in step.calls if tool == "search"
     ]
@@ -243,7 +246,10 @@ def _tried(stretch: Stretch) -> Iterator[str]:
         *(f'search "{query}"' for query in dict.fromkeys(queries)),
         *(f'read_notes "{intent}"' for intent in intents),
     ][: _LINES // 2]
-    read = dict.fromkeys(leaf.address for step in stretch.steps for leaf in leaves(step.text))
+    known = "\n".join(told)
+    read = dict.fromkeys(
+        leaf.address for step in stretch.steps for leaf in leaves(step.text) if leaf.address not in known
+    )
     line, lines = "", []
     for address in read:
         if line and len(line) + len(address) > _WIDTH:
@@ -283,6 +289,7 @@ def _stretches(text: str) -> list[Stretch]:
 
 
 def _step(number: int, text: str) -> Step:
+    text = plain(text)
     calls = []
     for tool, written in _CALL.findall(text):
         try:

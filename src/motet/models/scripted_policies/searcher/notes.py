@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-_HEAD = re.compile(r"^\[([\w-]+\.\d+r?)\] steps \d+ to \d+( of \S+)?( \(extracted by rule\))?(?:: (\".*\"))?$")
+_HEAD = re.compile(
+    r"^\[([\w-]+\.\d+r?)\] steps \d+ to \d+( of [\w-]+)( \(extracted by rule\))?(?:, in short: \".*\")?$"
+)
 _CLAIM = re.compile(r'^  (\S+:\d+) claims (".*)$')
 _LINE = re.compile(r'^  (tried|ruled out|open|candidate answer): (".*)$')
 _SURE = re.compile(r"\(confidence (\d\.\d+)\)")
@@ -53,7 +55,7 @@ class Note:
 
     @property
     def evidence(self) -> list[Evidence]:
-        """What its lines say to stand on pages; of a claim with a quote, its own words too."""
+        """What its claims say to stand on pages: the quote, and the claim's own words."""
         quoted = [
             Evidence("", claim.source, f"{claim.quote.rstrip('…')}\n{claim.claim}.")
             for claim in self.claims
@@ -74,7 +76,7 @@ def notes(text: str) -> tuple[Note, ...]:
     found: list[Note] = []
     for line in text.splitlines():
         if head := _HEAD.match(line):
-            found.append(Note(head[1], head[2] == " of you" or text.startswith("(This note stands"), bool(head[3])))
+            found.append(Note(head[1], head[2] == " of you", bool(head[3])))
         elif found and (claim := _CLAIM.match(line)):
             found[-1].claims.append(_claim(claim[1], claim[2]))
         elif found and (item := _LINE.match(line)):

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-_HIT = re.compile(r"^(?:tool: )?\d+\. (.+)\n   address: (\S+)$", re.MULTILINE)
-_HEAD = re.compile(r"^(?:tool: )?Title: (.+)\nAddress: (\S+)\nPart (\d{1,6}) of (\d{1,6})$", re.MULTILINE)
+_HIT = re.compile(r"^\d+\. (.+)\n   address: (\S+)$", re.MULTILINE)
+_HEAD = re.compile(r"^Title: (.+)\nAddress: (\S+)\nPart (\d{1,6}) of (\d{1,6})$", re.MULTILINE)
 # What ends a page within a longer text: the next step of an episode, or what an agent is told after an observation.
 _END = re.compile(
-    r"^(?:Step \d+$|tool: |peer: |peer calls |told: |The next part: |\((?:You|\w[\w-]*) made this very call|Task: |Observation from )",
+    r"^(?:Step \d+(?:, part \d+)?$|tool:|peer:|peer calls |told:|The next part: |\((?:You|\w[\w-]*) made this very call|Task: |Observation from )",
     re.MULTILINE,
 )
+_SET_IN = re.compile(r"^(?: {4}|  (?=peer|tool|told))", re.MULTILINE)
 _LINK = re.compile(r"^- (.+): (\S+)$", re.MULTILINE)
 _ABSENT = re.compile(r"There is no page at '([^'\n]+)'")
 _SILENT = re.compile(r"(\S+) did not answer \(\d+\)")
@@ -64,6 +65,11 @@ def sections(head: re.Pattern[str], text: str) -> list[tuple[re.Match[str], str]
     heads = list(head.finditer(text))
     ends = [*(found.start() for found in heads[1:]), len(text)]
     return [(found, text[found.end() : end]) for found, end in zip(heads, ends, strict=False)]
+
+
+def plain(raw: str) -> str:
+    """Raw steps, as the hub and teammates are shown them, without what sets the words of others in."""
+    return _SET_IN.sub("", raw)
 
 
 def absent(text: str) -> str | None:
