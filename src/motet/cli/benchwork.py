@@ -339,6 +339,11 @@ def check_page(path: Path) -> None:
     """See that the HTML report can be written to ``path``, before a bench is run for it. Raises InputError."""
     if importlib.util.find_spec("matplotlib") is None:
         raise InputError("--html needs a plotting library: pip install 'motet[bench]'")
+    check_file(path)
+
+
+def check_file(path: Path) -> None:
+    """See that a page can be written to ``path``. Raises InputError."""
     folder = path.absolute().parent
     if path.is_dir():
         raise InputError(f"--html {path} is a folder; give a file")

@@ -10,6 +10,8 @@ from motet.cli.modes import Format
 from motet.cli.options import HtmlOption, JsonOption, RunArgument, StoreOption
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from motet.cli.sight import Sight
@@ -43,7 +45,8 @@ def show(
 ) -> int:
     """Look inside a run.
 
-    Its answer, what it cost, what happened, and every call it made; of teams that evolved, their rounds. Of a bench: its report, also while it is at work.
+    Its answer, what it cost, what happened, and every call it made; of teams that evolved, their rounds. Of a bench: its report, also while it is at work. --html writes that
+    report, or of a team of peers who did what when, as a page.
 
     \b
     Examples:
@@ -53,6 +56,7 @@ def show(
       motet show last --json --calls --events
       motet show last --why 2:answer
       motet show last --workflow 0..chosen --format mermaid
+      motet show last --html team.html
     """
     import sys
 
@@ -77,8 +81,6 @@ def show(
                     f"run {row.id} is a bench, and its cells made the calls: motet show {row.id}.1 --calls shows the first one's"
                 )
             return show_bench(opened, row.id, as_json=as_json, html=html)
-        if html is not None:
-            raise InputError(f"run {row.id} is no bench: only those have an HTML report")
         made = call_list(opened, row.id) if calls or call is not None else []
         if call is not None:
             one = find_call(made, call, run_id=row.id)
@@ -89,6 +91,8 @@ def show(
             return 0
         sight = look(opened, row)
         happened = events_of(opened, row.id)
+        if html is not None:
+            _write_page(opened, sight, happened, html)
         history = _history(opened, sight, happened)
         if why is not None or workflow is not None:
             from motet.cli.evolution import put_reason, reason, team_text
@@ -126,6 +130,16 @@ def show(
     else:
         _timeline(console, happened, whole=events)
     return 0
+
+
+def _write_page(store: Store, sight: Sight, happened: list[EventRow], path: Path) -> None:
+    from motet.cli.benchwork import check_file
+    from motet.cli.swimlane import render_page
+    from motet.cli.terminal import say
+
+    check_file(path)
+    path.write_text(render_page(store, sight, happened), encoding="utf-8")
+    say(f"wrote {path}")
 
 
 def _history(store: Store, sight: Sight, happened: list[EventRow]) -> History | None:

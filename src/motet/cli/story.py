@@ -104,7 +104,7 @@ def _node_ran(payload: Payload) -> str:
 def _judged(payload: Payload) -> str:
     marks = f"quality {payload['quality']}, coverage {payload['coverage']}, grounding {payload['grounding']}"
     blamed = f"; to blame: {', '.join(dict.fromkeys(payload['blamed']))}" if payload["blamed"] else ""
-    return f"the judge: {marks}{blamed}: {one_line(payload['critique'], width=70)}"
+    return f"the judge: {marks}{blamed}; it says: {one_line(payload['critique'], width=70)}"
 
 
 def _audited(payload: Payload) -> str:
@@ -186,7 +186,16 @@ _TELL: dict[str, Callable[[Payload], str]] = {
     "inherit.judged": _judged,
     "inherit.unjudged": lambda payload: f"the judge gave no verdict: {payload['why']}",
     "inherit.spent": lambda payload: f"round {payload['round']} gave no team ({payload['trying']}): {payload['why']}",
+    "inherit.without": lambda payload: (
+        f"round {payload['round']} goes on without {payload['trying']}: {payload['why']}"
+    ),
     "inherit.chosen": _chosen,
+    "inherit.unrefreshed": lambda payload: (
+        f"no team had a node {' or '.join(map(repr, payload['nodes']))}, so there was nothing of it to refresh"
+    ),
+    "inherit.withheld": lambda payload: (
+        f"its plan of {counted(payload['writes'], 'write')} is not carried out, since the team broke off"
+    ),
     "fugue.closed": lambda payload: f"closes its {_steps(payload)}, to be noted",
     "fugue.noted": _noted,
     "fugue.unwritten": lambda payload: f"no note {payload['peer']}.{payload['episode']}: {payload['why']}",
