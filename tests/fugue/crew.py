@@ -116,7 +116,7 @@ class Crew:
         write: Say = noted,
         read: Say = lambda _: "They say so [p1.1 step 1].",
         judge: Say = lambda _: '{"number": 1, "why": "so"}',
-        tools: Sequence[Tool] | None = None,
+        tools: Sequence[str | Tool] | None = None,
         system: Callable[..., Fugue] = Fugue,
         **config: Any,
     ) -> None:

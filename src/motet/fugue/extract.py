@@ -7,6 +7,7 @@ import json
 from motet.fugue.episode import Episode
 from motet.fugue.note import Claim, Writing
 from motet.models.model import Message
+from motet.words import clipped
 
 _WORDS = 160  # characters of what came back
 
@@ -21,7 +22,7 @@ def extracted(episode: Episode) -> Writing:
             if message.role == "assistant" and not message.tool_calls:
                 tried += _action(message)
             elif message.role != "assistant" and message.content.strip():
-                words = " ".join(message.content.split())[:_WORDS]
+                words = clipped(message.content, width=_WORDS)
                 claims.append(Claim(claim=f"step {step.number} gave: {words}", quote=words))
     # The latest are worth most, and a note keeps only a few.
     return Writing(established=tuple(claims[-4:]), tried=tuple(tried[-6:]))
