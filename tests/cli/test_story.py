@@ -118,9 +118,11 @@ ROUND = {"round": 2, "origin": "edit", "dropped": ["doubt"], "edits": ["prompt"]
         (
             "inherit.judged",
             {"quality": 1, "coverage": 2, "grounding": 3, "critique": "Thin.", "blamed": ["find"]},
-            "the judge: quality 1, coverage 2, grounding 3; to blame: find: Thin.",
+            "the judge: quality 1, coverage 2, grounding 3; to blame: find; it says: Thin.",
         ),
         ("inherit.chosen", {"round": 0, "quality": None, "writes": 2}, "chose the team of round 0 (no mark, 2 writes to carry out)"),
+        ("inherit.unrefreshed", {"nodes": ["lok"]}, "no team had a node 'lok', so there was nothing of it to refresh"),
+        ("inherit.withheld", {"writes": 1}, "its plan of 1 write is not carried out, since the team broke off"),
         ("inherit.spent", {"round": 3, "trying": "edit", "why": "no"}, "round 3 gave no team (edit): no"),
         ("fugue.noted", {**NOTE, "status": "ok", "refused": 0}, "note p1.2 on its steps 3 to 5: 1 claim; it may be Ada"),
         (
@@ -134,7 +136,7 @@ ROUND = {"round": 2, "origin": "edit", "dropped": ["doubt"], "edits": ["prompt"]
         ("team.reported", {"peer": "p1", "status": "answered", "answer": "Ada", "failure": ""}, "p1 answered: Ada"),
         ("fugue.chosen", {"rule": "table", "peer": None, "why": "3 rows"}, "the rule table takes what follows: 3 rows"),
     ],
-    ids=range(14),
+    ids=range(16),
 )  # fmt: skip
 def test_what_teams_do_is_told_in_plain_words(kind: str, payload: dict[str, object], said: str) -> None:
     """What happens to teams and their nodes is a sentence without keys and hashes."""

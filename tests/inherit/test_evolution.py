@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from motet.errors import BadReply, BudgetExceeded, ModelDenied, ModelError, ModelThrottled, ModelUnavailable
+from motet.errors import BadReply, BudgetExceeded, InputError, ModelDenied, ModelError, ModelThrottled, ModelUnavailable
 from motet.inherit.history import History
 from motet.inherit.selection import ranked_prefix
 from motet.models.model import Request
 from motet.runs.budget import Budget
 from motet.store.store import Store
+from motet.tools.function import FunctionTool
 from motet.worlds.world import LiveWorld
 from tests.inherit.studio import ACTING, PAIR, TRIO, Studio, calls, design, marks, member, pick, rewrite, story
 from tests.inherit.team import told
@@ -118,6 +119,15 @@ def test_a_meta_model_that_is_denied_later_ends_the_rounds_and_the_best_so_far_i
     assert result.status == "completed"
     assert [item.origin for item in story(result).rounds] == ["initial", None]
     assert studio.asked["meta"] == 2
+
+
+def test_a_node_whose_model_is_denied_ends_the_rounds(store: Store) -> None:
+    """No edit would mend it: the failure is told as the model's, and the meta-model is not asked again."""
+    studio = Studio(store, meta=[PAIR], say=lambda who, _: ModelDenied("wrong key") if who == "look" else who)
+    result = studio.solve()
+    assert result.error is not None
+    assert (result.status, result.error.kind) == ("failed", "ModelDenied")
+    assert studio.asked["meta"] == 1
 
 
 def test_a_candidate_outlives_its_judge(store: Store) -> None:
@@ -280,6 +290,22 @@ def test_the_ledger_tells_control_from_work(store: Store) -> None:
     assert [(item.meta, item.judge) for item in found.rounds] == [(15, 15), (15, 15)]
 
 
+def test_a_node_to_refresh_that_no_team_had_is_told(store: Store) -> None:
+    """Only those of the given names that were never met."""
+    studio = Studio(store, meta=[PAIR], candidates=1, refresh=("look", "lok"))
+    studio.solve()
+    assert studio.told("inherit.unrefreshed") == [{"nodes": ["lok"]}]
+
+
+@pytest.mark.parametrize("choice", [-1, 10**400, "1st", None, 1.5, [1], {"a": 1}])
+def test_a_choice_that_is_none_spends_the_round_in_one_short_line(store: Store, choice: JsonValue) -> None:
+    """Whatever was written in place of a number, the history says so readably."""
+    found = story(Studio(store, meta=[PAIR, {"choice": choice}], candidates=2, restart="never").solve())
+    assert found.rounds[1].origin is None
+    assert len(found.rounds[1].why) < 300
+    assert "\n" not in found.rounds[1].why
+
+
 def test_a_refreshed_node_is_done_live_once_though_the_store_has_it(store: Store) -> None:
     """A second run inherits all; with refresh it does that node again, in its first round only."""
     said: dict[str, Any] = {
@@ -301,8 +327,6 @@ def test_a_refreshed_node_is_done_live_once_though_the_store_has_it(store: Store
 
 def test_a_live_world_sees_only_the_chosen_plan_and_only_after_a_yes(store: Store) -> None:
     """Both candidates plan a call; none is made until the plan is approved, and then the chosen one's, once."""
-    from motet.tools.function import FunctionTool
-
     sent: list[str] = []
 
     def send(text: str) -> str:
@@ -328,10 +352,29 @@ def test_a_live_world_sees_only_the_chosen_plan_and_only_after_a_yes(store: Stor
     assert story(result).chosen == 0
 
 
+def test_what_a_team_planned_that_broke_off_is_not_sent(store: Store) -> None:
+    """The executor plans a call and then fails: though everything is approved, half a plan is not carried out."""
+    sent: list[str] = []
+
+    def send(text: str) -> str:
+        """Send a text."""
+        sent.append(text)
+        return "sent"
+
+    def breaks_off(who: str, request: Request) -> Answer:
+        if any(message.role == "tool" for message in request.messages):
+            return BadReply("nothing more")
+        return calls("act", ("send", {"text": "hello"}))(who, request)
+
+    world = LiveWorld([FunctionTool(send, effect="write", version="1")])
+    studio = Studio(store, meta=[ACTING], say=breaks_off, world=world, candidates=1)
+    result = studio.solve(approve=True)
+    assert (result.status, sent) == ("failed", [])
+    assert studio.told("inherit.withheld") == [{"writes": 1}]
+
+
 def test_a_world_that_cannot_stage_refuses_a_team_that_could_write(store: Store) -> None:
     """Bad input that says why, before any model is asked."""
-    from motet.errors import InputError
-    from motet.tools.function import FunctionTool
 
     def send(text: str) -> str:
         """Send a text."""

@@ -64,15 +64,14 @@ class Evolution:
     async def work(self) -> Result:
         """All rounds, then the best candidate's result, its writes done. A budget that is used up ends the rounds, and the best so far is the result.
 
-        A meta-model that is denied ends the rounds as well. Raises ModelError where no round gave a candidate: at once for a meta-model that is denied or out of reach, since the
-        next round would only wait for it again.
+        So does a model that is denied, the meta-model's or a node's. Raises ModelError where no round gave a candidate.
         """
         stopped: BudgetExceeded | None = None
         lost: ModelError | None = None
         try:
             for index in range(self.course.candidates):
                 lost = await self._round(index) or lost
-                if isinstance(lost, ModelDenied) or (not self.candidates and isinstance(lost, _OUT_OF_REACH)):
+                if self._is_hopeless(lost):
                     break
         except BudgetExceeded as error:
             if not self.candidates:
@@ -83,6 +82,13 @@ class Evolution:
             told = "; ".join(f"round {item.index}: {item.trying}: {item.why}" for item in self.spent)
             raise type(lost)(f"no team could be tried: {told}") from lost
         return await conclude(self.candidates, self.spent, trials=self.trials, run=self.run, stopped=stopped)
+
+    def _is_hopeless(self, lost: ModelError | None) -> bool:
+        """Whether the next round would only meet the same failure: a model is denied, or the meta-model was out of reach before any team was tried."""
+        if isinstance(lost, ModelDenied) or (not self.candidates and isinstance(lost, _OUT_OF_REACH)):
+            return True
+        failures = [outcome.failure for outcome in self.candidates[-1].execution.errors] if self.candidates else []
+        return any(failure is not None and failure.kind == ModelDenied.__name__ for failure in failures)
 
     async def _round(self, index: int) -> ModelError | None:
         """One round; the failure on which it was spent, if it was."""
@@ -151,6 +157,8 @@ async def conclude(
     Raises Cancelled where its writes are not approved.
     """
     chosen = choice(candidates)
+    if trials.unrefreshed:
+        run.emit("inherit.unrefreshed", nodes=[*trials.unrefreshed])
     told = history(candidates, spent, ledger=run.ledger, scope=run.scope, choice=choice)
     run.emit("inherit.chosen", round=chosen.index, quality=chosen.quality, writes=len(chosen.plan))
     result = result_of(chosen)

@@ -53,7 +53,7 @@ class ModelJudge:
         self._prompts = prompts("judge")
 
     async def judge(self, execution: Execution, audit: Audit, *, brief: Brief, run: Run) -> Verdict:
-        """The model's verdict; nodes that it names and that are none are left out. Raises ModelError."""
+        """The model's verdict; nodes that it names and that are none are left out, and of several problems of one node all but the first. Raises ModelError."""
         case = self._prompts(
             "case",
             question=brief.task.question,
@@ -70,6 +70,9 @@ class ModelJudge:
 
 def _verdict(said: Answer, ids: frozenset[str]) -> Verdict:
     found = VerdictReply.model_validate(said.model_dump())
+    problems: dict[str, str] = {}
+    for blame in found.fix:
+        problems.setdefault(blame.node, blame.problem.strip())
     return Verdict(
         quality_score=found.quality_score,
         completion_likelihood=found.completion_likelihood,
@@ -77,5 +80,5 @@ def _verdict(said: Answer, ids: frozenset[str]) -> Verdict:
         artifact_grounding=found.artifact_grounding,
         critique=found.critique.strip(),
         keep=tuple(id_ for id_ in dict.fromkeys(found.keep) if id_ in ids),
-        fix=tuple(Blame(node=blame.node, problem=blame.problem.strip()) for blame in found.fix if blame.node in ids),
+        fix=tuple(Blame(node=id_, problem=problem) for id_, problem in problems.items() if id_ in ids),
     )

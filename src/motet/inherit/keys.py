@@ -28,7 +28,7 @@ from motet.words import clipped
 from motet.worlds.world import World
 
 # Goes up whenever the engine shows nodes the same facts in another way, so that no older record fits any more.
-FORMAT = 1
+FORMAT = 2
 
 _SHOWN = 60  # characters of each side of a difference
 
@@ -97,9 +97,7 @@ def determine(
         config = _plain(system, models=models, instructions=instructions)
     except _NamelessError:
         return None
-    infos = [
-        models[model] if isinstance(model, str) else model.info for model in dict.fromkeys(system.needs().models)
-    ]
+    infos = [models[model] if isinstance(model, str) else model.info for model in dict.fromkeys(system.needs().models)]
     kind = type(system)
     return Determinants(
         node=node.spec,

@@ -18,7 +18,7 @@ from motet.inherit.roles import starts_of
 from motet.inherit.validity import in_words, validate
 from motet.inherit.workflow import Node, Workflow
 from motet.runs.run import Run
-from motet.words import listed
+from motet.words import clipped, listed
 
 ROLE = "meta"
 
@@ -196,7 +196,7 @@ def _completed(answer: Any, choices: dict[int, Choice]) -> Edit | str:
     written = {name: value for name, value in dict(getattr(answer, "edit", answer)).items() if name != "choice"}
     number = getattr(answer, "edit", answer).choice
     if number not in choices:
-        return f"there is no choice {number} on the menu, which has: {_numbers(choices)}"
+        return f"there is no choice {clipped(str(number), width=20)} on the menu, which has: {_numbers(choices)}"
     if "tools" in written:
         written["tools"] = tuple(dict.fromkeys(written["tools"]))
     try:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from motet.inherit.workflow import Node, Workflow
 from motet.words import clipped, json_line
 
 _PLAIN = frozenset(" .,_-:()/!?+=")
 _LABEL = 60  # characters of a subtask in a picture
+
+# The headings under which prompts show what nodes gave, and the line that follows the last of them.
+_HEADING = re.compile(r"^(?=[ \t]*(?:\[\w+(?: from \w+)?\](?: \(.*\))?[ \t]*$|Audit:))", re.MULTILINE)
 
 
 def to_mermaid(workflow: Workflow) -> str:
@@ -32,6 +37,11 @@ def outline(workflow: Workflow) -> str:
     """
     ids = workflow.by_id if workflow.cycles else workflow.order
     return "\n".join(_node_outline(workflow.by_id[id_]) for id_ in ids)
+
+
+def below_heading(text: str) -> str:
+    """``text`` in full as it may stand below a heading of a prompt: lines that would pass for another heading are marked as quoted."""
+    return _HEADING.sub("> ", text)
 
 
 def label(node: Node) -> tuple[str, str, str]:

@@ -19,6 +19,7 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from motet.errors import InputError
+from motet.inherit.render import below_heading
 from motet.inherit.workflow import Node, Workflow
 from motet.prompts import Prompts
 from motet.settings import explain, nearest
@@ -167,7 +168,8 @@ class RoleSet(Value):
 
     def request(self, node: Node, *, question: str, context: str = "", inputs: Sequence[Given] = ()) -> str:
         """What ``node`` is asked: the task, its part of it, and what it reads, in the order of its inputs."""
-        return self.prompts("ask", question=question, context=context, subtask=node.subtask, inputs=inputs)
+        quoted = [given._replace(text=below_heading(given.text)) for given in inputs]
+        return self.prompts("ask", question=question, context=context, subtask=node.subtask, inputs=quoted)
 
     def outline(self) -> str:
         """The roles and limits for whoever designs a workflow, in a few lines that are always the same."""

@@ -127,14 +127,24 @@ class Trials:
         self.run.offer(str(index), result_of(candidate), world)
         return candidate
 
+    @property
+    def unrefreshed(self) -> tuple[str, ...]:
+        """The nodes that were to be done live and were in no team so far."""
+        return tuple(sorted(self._refresh))
+
     async def settle(self, chosen: Candidate) -> Failure | None:
         """Do the writes of ``chosen`` in the task's own world, once they are approved; what went wrong, if anything did.
 
-        Raises Cancelled where they are not approved.
+        A team without an output broke off in the middle of its work: what it planned to write outside this process is not done. Raises Cancelled where the writes are not approved.
         """
         if not chosen.plan:
             return None
         scope = self.run.child("chosen", tools=self._specs)
+        if chosen.execution.output is None:
+            local = {tool.name for tool in scope.tools(()) if tool.delivery == "local"}
+            if any(write.tool not in local for write in chosen.plan):
+                scope.emit("inherit.withheld", writes=len(chosen.plan))
+                return None
         await scope.approve(chosen.plan)
         committed = await commit(scope, chosen.plan)
         return _failure(committed, scope=scope.scope)

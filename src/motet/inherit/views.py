@@ -12,7 +12,7 @@ from typing import Protocol
 from motet.canonical import canonical
 from motet.inherit.choices import Choice, menu
 from motet.inherit.execution import Execution, Outcome
-from motet.inherit.render import outline
+from motet.inherit.render import below_heading, outline
 from motet.inherit.workflow import Workflow
 from motet.tools.tool import Tool
 from motet.words import clipped, count
@@ -112,11 +112,11 @@ def _gave(outcome: Outcome, *, width: int | None) -> str:
         return f"{head}\n(no output: it {outcome.ended if outcome.failure else outcome.why})"
     text = outcome.output.strip()
     cut = width is not None and len(text) > width
-    return f"{head}\n{text[:width]}{'… (cut here)' if cut else ''}"
+    return f"{head}\n{below_heading(text[:width])}{'… (cut here)' if cut else ''}"
 
 
 def _trace(outcome: Outcome) -> str:
     return "\n".join(
-        f"  {use.tool}({canonical(use.arguments).decode()}) -> {'error: ' if use.error else ''}{use.text}"
+        f"  {use.tool}({canonical(use.arguments).decode()}) -> {'error: ' if use.error else ''}{below_heading(use.text)}"
         for use in outcome.trace
     )

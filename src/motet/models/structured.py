@@ -82,7 +82,7 @@ async def structured(
             ),
         )
     tries = f" after {len(replies)} tries" if len(replies) > 1 else ""
-    raise BadReply(f"model {model.info.name} gave no valid {type_.__name__}{tries}: {wrong}")
+    raise BadReply(f"model {model.info.name} gave no valid {type_.__name__}{tries}: {' '.join(wrong.split())}")
 
 
 def extract_json(text: str) -> JsonValue:
