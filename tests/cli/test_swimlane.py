@@ -46,6 +46,8 @@ def peers(_who: str, request: Request) -> Answer:
         return json.dumps(NOTE)
     if not request.tools:
         return f"read: {WILD}"
+    if request.tool_choice == "none":
+        return WILD
     shown = re.findall(r"\[(p\d\.\d)\] steps", "\n".join(message.content for message in request.messages))
     system = request.messages[0].content
     asked = any(call.name == "read_notes" for message in request.messages for call in message.tool_calls)
@@ -53,7 +55,7 @@ def peers(_who: str, request: Request) -> Answer:
         other = next((id_ for id_ in shown if f"You are {id_[:2]}," not in system), None)
         if other is not None:
             return calls(("read_notes", {"intent": "Who is it?", "refs": [other]}))  # type: ignore[dict-item]
-    return WILD if request.tool_choice == "none" else calls(("search", {"query": f"{WILD} {len(request.messages)}"}))
+    return calls(("search", {"query": f"{WILD} {len(request.messages)}"}))
 
 
 def page_of(store: Store, run_id: str) -> str:
