@@ -206,7 +206,7 @@ class Board:
     @cached_property
     def leads(self) -> list[Lead]:
         """What has become of each title that the first page lists."""
-        return [self._follow(title) for title in self.listed]
+        return [self._follow(title) for title in self.listed if key(title).removeprefix("the-")[:1] in self.seat.share]
 
     @cached_property
     def claims(self) -> list[tuple[Claim | None, str, str]]:
@@ -282,6 +282,8 @@ class Board:
             if not found[0] and not (page.own and lore.errs("confuses", *about)):
                 return at._replace(state="out")
             if depth == len(clauses) - 1:
+                if not self.asked.label:
+                    return at._replace(state="fits", answer=title, heard=not page.own)
                 told = reading.value(page.text, self.asked.label, lore)
                 if told is not None:
                     return at._replace(state="fits", answer=told.what, heard=not page.own)

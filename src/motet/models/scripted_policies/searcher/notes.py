@@ -56,18 +56,11 @@ class Note:
     @property
     def evidence(self) -> list[Evidence]:
         """What its claims say to stand on pages: the quote, and the claim's own words."""
-        quoted = [
+        return [
             Evidence("", claim.source, f"{claim.quote.rstrip('…')}\n{claim.claim}.")
             for claim in self.claims
             if claim.quote
         ]
-        return [*quoted, *(found for line in self.ruled_out for found in evidence(line))]
-
-    @property
-    def text(self) -> str:
-        """All its words."""
-        claims = (f"{claim.claim} {claim.source}" for claim in self.claims)
-        return "\n".join((*claims, *self.tried, *self.ruled_out, *self.open, self.answer))
 
 
 @lru_cache(maxsize=4096)

@@ -1,4 +1,4 @@
-"""Who is asked decides what is said: a searcher, the hub that keeps a team's notes, or a judge."""
+"""Who is asked decides what is said: a searcher, the hub that keeps a team's notes, a judge, or a leader."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from motet.models.model import Request
 from motet.models.scripted import Turn
-from motet.models.scripted_policies.searcher import hub, judge, searching
+from motet.models.scripted_policies.searcher import hub, judge, meta, searching
 from motet.models.scripted_policies.searcher.lore import Lore, shipped
 from motet.models.scripted_policies.searcher.seat import Seat
 
@@ -28,6 +28,10 @@ def with_lore(lore: Lore) -> Callable[[Request], Turn]:
             return Turn(text=hub.read(request, lore))
         if place == "judge":
             return Turn(text=judge.choose(request, lore))
+        if place == "lead":
+            return (meta.split if request.reply_schema is not None else meta.synthesise)(request, lore)
+        if place == "direct":
+            return meta.direct(request, lore)
         return searching.turn(Seat(request, lore))
 
     return said

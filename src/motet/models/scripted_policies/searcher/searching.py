@@ -159,7 +159,7 @@ def _order(board: Board) -> list[Lead]:
         last = board.pages.get(key(lead.chain[-2])) if lead.depth else None
         own = last is not None and last.own
         others = not own and any(key(title) in board.busy for title in lead.chain)
-        depth = -lead.depth if own and not wanders else 0
+        depth = (lead.depth if wanders else -lead.depth) if own else 0
         return others, depth, drawn(board.lore.seed, "order", board.asked.text, board.seat.who, key(lead.title))
 
     return sorted(open_, key=place)

@@ -15,9 +15,11 @@ from motet.models.model import Message, Request
 from motet.models.scripted_policies.forms import names
 from motet.models.scripted_policies.searcher.asked import Asked, asked
 from motet.models.scripted_policies.searcher.lore import Lore
+from motet.models.scripted_policies.searcher.meta import share
 
 _WHO = re.compile(r"You are ([a-z][\w-]*), one of (\d{1,6}) agents")
 _LABEL = re.compile(r"^(?:(?:Task|Question): )+", re.MULTILINE)
+_LARGER = "This is one part of a larger task that others work on too: "
 _LAST = re.compile(r"^You have no steps left\.", re.MULTILINE)
 SEARCH, VISIT, READ = "search", "visit", "read_notes"
 
@@ -57,15 +59,28 @@ class Seat:
         return after.removesuffix(" Answer in one sentence.") if after != text else _LABEL.sub("", text, count=1)
 
     @cached_property
+    def part(self) -> str:
+        """Its part of a larger task; empty for who has all of it."""
+        part, found, _ = self.task.partition(_LARGER)
+        return part.strip() if found else ""
+
+    @cached_property
     def asked(self) -> Asked:
-        """The question taken apart."""
-        return asked(self.task, self.lore)
+        """The question taken apart: its own part's where that is a question, else that of the larger task."""
+        whole = asked(self.task.rpartition(_LARGER)[2], self.lore)
+        own = asked(self.part, self.lore)
+        return own if own.clauses and own.anchor == whole.anchor else whole
+
+    @cached_property
+    def share(self) -> str:
+        """The letters with which the titles begin that it is to look into, in small letters."""
+        return share(self.part).lower()
 
     @cached_property
     def who(self) -> str:
         """What tells it from others at work on the same question: its name in a team, all that it was instructed beside, and the seed that it is sampled with."""
         found = _WHO.search(self.system)
-        return f"{found[1] if found else ''} {self.request.sampling.seed or 0} {self._angle}"
+        return f"{found[1] if found else ''} {self.request.sampling.seed or 0} {self._angle}{self.part}"
 
     @cached_property
     def _angle(self) -> str:
