@@ -112,7 +112,7 @@ def test_an_interrupted_study_goes_on_from_its_bench(scripted: Desk) -> None:
 
 def test_studies_are_listed_and_forecast(scripted: Desk) -> None:
     """Without a name every study says what it asks; a dry run counts cells and stores nothing."""
-    assert set(scripted.run("study", "--json").json) == set(TABLES)
+    assert set(scripted.run("study", "--json").json) >= set(TABLES)
     assert "switches" in scripted.run("study").out
     dry = scripted.run("study", "switches", "--limit", "2", "--dry-run")
     assert dry.code == 0
