@@ -79,7 +79,8 @@ def test_an_evolution_is_told_as_it_goes_and_afterwards(studio: Desk, ask: Ask) 
     final = "from the first team to the chosen one\n  prompt of 'answer': “Be brief.” → “Be sharper.”\n"
     assert final in done.err
     shown = ask("show", "last")
-    assert rows(shown.out) == rows(done.err)
+    # How much of the last column there is room for depends on the terminal.
+    assert [row[:8] for row in rows(shown.out)] == [row[:8] for row in rows(done.err)]
     assert final in shown.out
     history = ask("show", "last", "--json").json["evolution"]
     assert (history["version"], history["chosen"], history["ranked"]) == (1, 1, [0, 1])
