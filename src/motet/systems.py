@@ -23,6 +23,7 @@ SYSTEMS = {
     "tacomas": "motet.baselines.tacomas:TacoMAS",
     "best-of-n": "motet.baselines.best_of_n:BestOfN",
     "broadcast": "motet.baselines.broadcast:Broadcast",
+    "debate": "motet.baselines.debate:Debate",
     "naive": "motet.baselines.naive:Naive",
     "swarm": "motet.baselines.swarm:Swarm",
 }

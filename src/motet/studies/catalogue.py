@@ -20,6 +20,13 @@ STUDIES = {
     "budget": "motet.studies.budget:EqualBudget",
     "control": "motet.studies.control:Control",
     "peers": "motet.studies.peers:Peers",
+    "swapped": "motet.studies.swapped:Swapped",
+    "ladder": "motet.studies.ladder:Ladder",
+    "hub": "motet.studies.hub:HubSizes",
+    "controls": "motet.studies.controls:Controls",
+    "revisits": "motet.studies.revisits:Revisits",
+    "pointers": "motet.studies.pointers:Pointers",
+    "trust": "motet.studies.trust:Trust",
 }
 
 

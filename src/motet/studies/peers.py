@@ -29,6 +29,7 @@ from motet.studies.teams import (
     read_works,
     rules_of,
     score_table,
+    scored,
     setting,
     slope,
     verdict,
@@ -157,7 +158,7 @@ def at_equal_tokens(base: Sizes, teams: Sizes, rule: str, *, seed: int) -> Level
 
 def _slopes(teams: Mapping[str, Sizes], rules: Sequence[str], bench: Bench) -> Grid:
     rows: list[tuple[Cell, ...]] = [
-        (seen if not place else "", rule, slope(sizes, _by(rule), seed=bench.plan.seed))
+        (seen if not place else "", rule, slope(sizes, scored(rule), seed=bench.plan.seed))
         for seen, sizes in teams.items()
         for place, rule in enumerate(rules)
     ]
@@ -212,7 +213,7 @@ def _claims(teams: Mapping[str, Sizes], rules: Sequence[str], bench: Bench) -> G
     calls = slope(sizes, lambda work: work.calls, seed=seed)
     rows.append(("calls per peer fall with N", "", verdict(calls, rises=False), calls.value, calls.low, calls.high))
     for rule in real:
-        found = slope(sizes, _by(rule), seed=seed)
+        found = slope(sizes, scored(rule), seed=seed)
         rows.append(("score rises with N", rule, verdict(found), *_points(found)))
     if ISOLATED in teams:
         larger = {size: works for size, works in sizes.items() if size > 1}
@@ -249,7 +250,7 @@ def _plots(teams: Mapping[str, Sizes], bench: Bench) -> list[Plot]:
             points=tuple(
                 point(
                     fmean(work.tokens for work in works),
-                    over_tasks(works, _by(MAIN), seed=seed),
+                    over_tasks(works, scored(MAIN), seed=seed),
                     scale=100,
                     label=str(size),
                 )
@@ -259,12 +260,8 @@ def _plots(teams: Mapping[str, Sizes], bench: Bench) -> list[Plot]:
         for seen, sizes in teams.items()
     )
     return [
-        Plot(title="Score by majority", x="peers", y=f"{headline}, %", kind="lines", series=lines(_by(MAIN), 100)),
+        Plot(title="Score by majority", x="peers", y=f"{headline}, %", kind="lines", series=lines(scored(MAIN), 100)),
         Plot(title="Calls per peer", x="peers", y="calls of a peer", kind="lines", series=lines(lambda work: work.calls, 1)),
         Plot(title="Hub tokens", x="peers", y="tokens per task", kind="lines", series=lines(lambda work: float(work.hub), 1)),
         Plot(title="Score by majority against tokens", x="tokens per task", y=f"{headline}, %", kind="points", series=against),
     ]  # fmt: skip
-
-
-def _by(rule: str) -> Callable[[Work], float]:
-    return lambda work: work.score(rule)

@@ -137,11 +137,16 @@ def rules_of(works: Mapping[str, Sequence[Work]]) -> list[str]:
     return [AVG, *named, PASS]
 
 
+def scored(rule: str) -> Callable[[Work], float]:
+    """The score of a cell by ``rule``."""
+    return lambda work: work.score(rule)
+
+
 def score_table(works: Mapping[str, Sequence[Work]], bench: Bench, *, title: str = "Score by rule") -> Grid:
     """Every variant's score by every rule, with intervals."""
     rules = rules_of(works)
     rows: list[tuple[Cell, ...]] = [
-        (label, len(some), *(over_tasks(some, _scored(rule), seed=bench.plan.seed) for rule in rules))
+        (label, len(some), *(over_tasks(some, scored(rule), seed=bench.plan.seed) for rule in rules))
         for label, some in works.items()
     ]
     return Grid(
@@ -205,10 +210,6 @@ def difference_plot(title: str, rows: Sequence[tuple[str, Mean]], *, y: str) -> 
         series=(Series(name="", points=points),),
         ticks=tuple(label for label, _ in rows),
     )
-
-
-def _scored(rule: str) -> Callable[[Work], float]:
-    return lambda work: work.score(rule)
 
 
 def _known(values: Sequence[float | None]) -> float | None:
