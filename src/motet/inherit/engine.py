@@ -173,7 +173,7 @@ class _Engine:
         twin = await self._works[self.twins[node.id]] if node.id in self.twins else None
         writes = node.role == self.roles.writer
         scope = self.run.child(node.id, budget=self.budget, read_only=not writes, only=node.tools, role=node.role)
-        scope = scope.separate_answers().keep_trace()
+        scope = scope.separate_task().keep_trace()
         lost = [outcome for outcome in read if outcome.status != "completed"]
         if lost:
             why = f"it reads {' and '.join(f'{outcome.node!r}, which {outcome.ended}' for outcome in lost)}"
