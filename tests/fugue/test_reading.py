@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 from motet.errors import ModelError, ModelUnavailable
 from motet.fugue.episode import Episode, Step
@@ -179,7 +180,8 @@ def test_only_notes_that_a_peer_was_shown_can_be_looked_behind(store: Store) -> 
         wrong = await tool({"intent": "who?", "refs": ["p1.2"]}, key="k")
         assert wrong.error
         assert "did you mean 'p1.1'?" in wrong.text
-        for refs in (["[p1.1]"], ["p2.1r"], ["p2.1", "p1.1"]):
+        right: list[list[JsonValue]] = [["[p1.1]"], ["p2.1r"], ["p2.1", "p1.1"]]
+        for refs in right:
             assert not (await tool({"intent": "who?", "refs": refs}, key="k")).error
         assert (await tool({"intent": "who?", "refs": []}, key="k")).error
         assert (await tool({"intent": "who?", "refs": ["p1.1"] * 6}, key="k")).error
@@ -236,7 +238,7 @@ def test_a_pointer_names_a_note_that_bears_on_what_the_peer_does_once(store: Sto
     """Only where pointers are on."""
 
     def speak(name: str, request: Request) -> Any:
-        said = reader(10)(name, request)
+        said: Any = reader(10)(name, request)
         return said if isinstance(said, str) else said.model_copy(update={"text": "I look for zanzibar spices"})
 
     def write(_: Request) -> Answer:

@@ -42,6 +42,10 @@ def bench(
     meta_model: MetaModelOption = None,
     judge_model: JudgeModelOption = None,
     worker_model: WorkerModelOption = None,
+    peers: Annotated[
+        list[str] | None,
+        typer.Option("--peers", metavar="1,2,4", help="Sizes of teams: each system that has peers, once for each."),
+    ] = None,
     tools: Annotated[
         list[str] | None, typer.Option("--tools", metavar="A,B", help="Tools beside those of the benchmark.")
     ] = None,
@@ -103,14 +107,14 @@ def bench(
     from motet.cli.benchwork import (
         Work,
         benchmark_options,
-        built_systems,
+        built_variants,
         check_page,
         command_line,
         forecast_report,
         ray_from,
         replay_report,
     )
-    from motet.cli.given import budget_from, split_names
+    from motet.cli.given import budget_from, numbers, split_names
     from motet.errors import InputError
     from motet.models.prices import parse_price
     from motet.runs.budget import Budget
@@ -127,15 +131,17 @@ def bench(
     if html is not None:
         check_page(html)
     names = split_names(["react"] if systems is None else systems)
+    variants = built_variants(
+        names,
+        peers=numbers(peers or [], flag="--peers"),
+        model=model,
+        tools=split_names(tools or []),
+        settings=settings or (),
+        team_models={"meta_model": meta_model, "judge_model": judge_model, "worker_model": worker_model},
+    )
     plan = draw_up(
         name,
-        built_systems(
-            names,
-            model=model,
-            tools=split_names(tools or []),
-            settings=settings or (),
-            team_models={"meta_model": meta_model, "judge_model": judge_model, "worker_model": worker_model},
-        ),
+        [variant.system for variant in variants],
         options=benchmark_values,
         limit=limit,
         sample=sample,
@@ -149,10 +155,12 @@ def bench(
         warm=warm,
         command=command_line(sys.argv[1:]),
     )
-    # A class without fields was made from its name alone, and can be made so again.
     entries = (
-        entry if entry.config is not None else entry.model_copy(update={"name": given, "config": {}})
-        for given, entry in zip(names, plan.systems, strict=True)
+        entry.model_copy(
+            # A class without fields was made from its name alone, and can be made so again.
+            update={"label": given.label} | ({} if entry.config is not None else {"name": given.name, "config": {}})
+        )
+        for given, entry in zip(variants, plan.systems, strict=True)
     )
     plan = plan.model_copy(update={"systems": tuple(entries)})
     with Store.open(store) as opened:

@@ -11,10 +11,10 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from motet.bench.page import interval, limits, money, percent, points, render_page, seconds, span, tokens
-from motet.bench.plan import REPLAYS, Plan, build_systems, open_benchmark
+from motet.bench.plan import REPLAYS, Plan, build_systems, label_systems, open_benchmark
 from motet.bench.report import Report, make_report
 from motet.bench.report import as_json as report_json
 from motet.bench.runner import Done, LocalEngine, chosen_tasks, plan_prices, read_plan, resume_bench, run_bench
@@ -396,11 +396,12 @@ def built_systems(
     tools: Sequence[str],
     settings: Sequence[str],
     team_models: Mapping[str, str | None] | None = None,
+    peers: int | None = None,
 ) -> list[System]:
     """The systems called ``names``, each with the flags and settings that it has a key for. Raises InputError for one that fits none.
 
     A setting is for one system when it begins with its name and a dot; the second of two equal names is called NAME-2. ``team_models`` has the models of
-    a team by their keys, such as ``judge_model``.
+    a team by their keys, such as ``judge_model``; ``peers`` is the size of those that have peers.
     """
     if not names:
         raise InputError("--systems names no system; name at least one, such as react or noop")
@@ -409,6 +410,7 @@ def built_systems(
         for flag, key, value in (
             ("--model", "model", model),
             ("--tools", "tools", tools),
+            ("--peers", "peers", peers),
             *((f"--{key.replace('_', '-')}", key, name) for key, name in (team_models or {}).items()),
         )
         if value
@@ -437,6 +439,30 @@ def built_systems(
         if given.removeprefix("-c ") not in fitted:
             raise InputError(f"{given}: {_no_such_key(given, names)}")
     return systems
+
+
+class Variant(NamedTuple):
+    """A system of a bench as it was asked for: by ``name``, shown under ``label``."""
+
+    name: str
+    label: str
+    system: System
+
+
+def built_variants(names: Sequence[str], *, peers: Sequence[int], **given: Any) -> list[Variant]:
+    """The systems called ``names`` as ``built_systems`` builds them; each that has peers once for every number in ``peers``, then called NAME-NUMBER."""
+    if not peers:
+        systems = built_systems(names, **given)
+        labels = [entry.label for entry in label_systems(systems)]
+        return [Variant(*found) for found in zip(names, labels, systems, strict=True)]
+    sized = {number: built_systems(names, **given, peers=number) for number in dict.fromkeys(peers)}
+    labels = [entry.label for entry in label_systems(sized[peers[0]])]
+    return [
+        Variant(name, f"{label}-{number}" if "peers" in fields(name) else label, systems[place])
+        for place, (name, label) in enumerate(zip(names, labels, strict=True))
+        for number, systems in sized.items()
+        if "peers" in fields(name) or number == peers[0]
+    ]
 
 
 def _no_such_key(given: str, names: Sequence[str]) -> str:

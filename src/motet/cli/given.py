@@ -36,6 +36,16 @@ def split_names(values: Sequence[str]) -> list[str]:
     return [name.strip() for value in values for name in value.split(",") if name.strip()]
 
 
+def numbers(values: Sequence[str], *, flag: str) -> list[int]:
+    """Whole numbers above zero that were given as names are. Raises InputError."""
+    found = []
+    for name in split_names(values):
+        if not (name.isascii() and name.isdigit() and int(name) > 0):
+            raise InputError(f"{flag} {name}: a whole number above zero is wanted, or several with commas between")
+        found.append(int(name))
+    return found
+
+
 def budget_from(
     *,
     tokens: int | None,

@@ -36,6 +36,10 @@ def solve(
     meta_model: MetaModelOption = None,
     judge_model: JudgeModelOption = None,
     worker_model: WorkerModelOption = None,
+    peers: Annotated[
+        int | None,
+        typer.Option("--peers", metavar="N", help="How many peers work on the task, for a system with peers."),
+    ] = None,
     tools: Annotated[
         list[str] | None,
         typer.Option(
@@ -86,6 +90,7 @@ def solve(
       motet solve @task.txt --model openai:gpt-4o-mini --tools python --budget-money 0.05
       echo "2 + 2?" | motet solve - --model llama3.2@http://127.0.0.1:11434/v1
       motet solve "..." --config react.yaml -c sampling.temperature=0.2 -c tools=[python]
+      motet solve "..." --system fugue --peers 3 --tools corpus:examples/corpus
       motet solve "..." --system inherit --tools my_office:tools --refresh find --yes
 
     Ctrl-C stops cleanly and leaves the run to be resumed; a second one stops at once.
@@ -105,6 +110,7 @@ def solve(
             ("--meta-model", ("meta_model",), meta_model),
             ("--judge-model", ("judge_model",), judge_model),
             ("--worker-model", ("worker_model",), worker_model),
+            ("--peers", ("peers",), peers),
             ("--tools", ("tools",), split_names(tools) if tools else None),
             ("--max-steps", ("max_steps",), max_steps),
             ("--max-tokens", ("max_tokens",), max_tokens),

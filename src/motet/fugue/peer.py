@@ -183,6 +183,8 @@ class Peer:
         self.room = room.within(model.info.context, reply=config.max_tokens)
         used = [knowledge.wrap(tool, peer=name) for tool in tools]
         if hub is not None and sight.read:
+            # A first step that must call a tool could only read notes that are not there, where there is nothing else to call.
+            config = config.model_copy(update={"look_first": config.look_first and bool(used)})
             used.append(reading_tool(hub, peer=name, shown=lambda: self._shown | self._pointed, seconds=read_seconds))
         self.agent = Agent(config, task, run=run, model=model, tools=used)
         self.context = Context(self.agent.messages)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from motet.agent.react import React
 from motet.fugue.aggregate import Rule
@@ -36,6 +37,17 @@ class PeerSpec(Value):
     budget: Budget | None = None
 
 
+def _how_given(value: object) -> str:
+    return "each" if isinstance(value, Sequence) and not isinstance(value, str) else "number"
+
+
+# How many peers, or each one by itself. Told apart by form, so that what is wrong with one is said of that one.
+Peers: TypeAlias = Annotated[
+    Annotated[int, Field(strict=True), Tag("number")] | Annotated[tuple[PeerSpec, ...], Tag("each")],
+    Discriminator(_how_given),
+]
+
+
 class Fugue(Configured):
     """A team of peers.
 
@@ -46,7 +58,7 @@ class Fugue(Configured):
     """
 
     model: ModelRef = "embedded"
-    peers: int | tuple[PeerSpec, ...] = 3
+    peers: Peers = 3
     tools: tuple[ToolRef, ...] = ()
     visibility: Visibility = "notes+read"
     rule: Rule = "majority"
