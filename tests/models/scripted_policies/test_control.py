@@ -12,7 +12,7 @@ from motet.inherit.asking import prompts
 from motet.inherit.choices import enumerate_edits
 from motet.inherit.edits import KINDS, check
 from motet.inherit.meta import Design
-from motet.inherit.roles import effects
+from motet.inherit.roles import effects, named_roles
 from motet.inherit.system import Inherit
 from motet.inherit.validity import in_words, validate
 from motet.inherit.views import Compact
@@ -21,9 +21,11 @@ from motet.models.model import Message, Request
 from motet.models.scripted_policies import control
 from motet.models.scripted_policies.control.odds import shipped
 from motet.models.scripted_policies.control.office import OfficeCraft
+from motet.models.scripted_policies.control.scholar import ScholarCraft
 from motet.models.scripted_policies.office import trade
 from motet.models.scripted_policies.office.mistakes import shipped as mistakes
 from motet.store.store import Store
+from motet.tools.function import FunctionTool
 from tests.models.scripted_policies.control import QUESTIONS, ROLES, search
 from tests.models.scripted_policies.crew import asked
 from tests.worlds.workbench.office import small_office
@@ -77,6 +79,34 @@ def test_designs_are_mostly_valid_and_always_once_they_are_repaired() -> None:
             assert not validate(again, ROLES, EFFECTS)
     share = invalid / len(NAMES)
     assert 0 < share < 3 * shipped().design.invalid
+
+
+@pytest.mark.parametrize("name", ["general", "hotpotqa"])
+def test_scholars_design_valid_teams_in_any_role_set_once_they_are_repaired(name: str) -> None:
+    """Roles of the scholars' own set, and those of another set that do the same work."""
+    roles, tools = named_roles(name), [FunctionTool(_look, name="search", version="1")]
+    words = prompts("meta")
+    system = words("system", roles=roles.outline(), tools=VIEW.tools(tools))
+    for who in NAMES:
+        task = words("task", question=f"In which year was the director of {who} born?", context="")
+        messages = [
+            Message(role="system", content=system),
+            Message(role="user", content=f"{task}\n\n{words('design')}"),
+        ]
+        for _ in range(2):
+            turn = control.answer(Request(messages=tuple(messages), max_tokens=3000), ScholarCraft())
+            assert turn is not None
+            wrong = in_words(validate(_team(turn.text), roles, effects(tools)))
+            told = f"That reply cannot be used: {wrong}. Answer again with only the JSON object, corrected."
+            messages += [Message(role="assistant", content=turn.text), Message(role="user", content=told)]
+            if not wrong:
+                break
+        assert not wrong, who
+
+
+def _look(query: str) -> str:
+    """Look something up."""
+    return query
 
 
 def test_a_design_of_another_team_differs_and_says_what_was_learnt() -> None:
