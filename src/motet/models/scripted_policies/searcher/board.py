@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -28,7 +27,6 @@ from motet.models.scripted_policies.searcher.pages import (
     leaves,
     names_in,
     plain,
-    sentences,
     silent,
     titles_named,
 )
@@ -314,8 +312,3 @@ def any_value(board: Board) -> str:
         if found is not None:
             return found.what
     return ""
-
-
-def listing(text: str, titles: Sequence[str]) -> list[str]:
-    """The sentences of ``text`` that name two or more of ``titles``."""
-    return [sentence for sentence in sentences(text) if len(titles_named(sentence, titles)) > 1]
