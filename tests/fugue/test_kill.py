@@ -7,19 +7,17 @@ import json
 import random
 import signal
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import anyio
 import pytest
 
-from motet.store.queries import event_list
 from motet.store.store import Store
 from motet.task import Result
 from motet.testing import ModelServer
 from tests.fugue.crew import noted, speaker, story
-from tests.fugue.test_resume import asking
+from tests.fugue.test_resume import asking, check_whole
 from tests.fugue.worker import POINTS
 from tests.runs.desk import Says, rows
 from tests.runs.test_kill import ROOT
@@ -79,32 +77,29 @@ def check_end(store: str, done: Done) -> None:
     told = story(done.result)
     assert all(peer.notes == peer.closes > 0 for peer in told.peers)
     with Store.open(store) as opened:
-        found = [row for row in rows(opened, done.run) if not row.superseded and row.state == "done"]
-        events = event_list(opened, done.run)
-    assert set(Counter((row.scope, row.ordinal) for row in found).values()) == {1}
-    for kind, parts in (("fugue.heard", ("peer", "notes", "titles")), ("fugue.swapped", ("peer", "episode", "status"))):
-        heard = Counter(json.dumps([event.payload[part] for part in parts]) for event in events if event.kind == kind)
-        ids = [json.loads(key) for key in heard]
-        assert len({json.dumps(item) for item in ids}) == len(ids)
+        check_whole(opened, done.run)
+
+
+SLOW = pytest.mark.slow  # each is two processes
 
 
 @pytest.mark.parametrize(
     ("point", "at"),
     [
-        ("before send", 5),
-        ("after reply", 7),
+        pytest.param("before send", 5, marks=SLOW),
+        pytest.param("after reply", 7, marks=SLOW),
         ("before commit", 9),
         ("after commit", 12),
-        ("before input", 1),
+        pytest.param("before input", 1, marks=SLOW),
         ("before input", 14),
-        ("after input", 9),
+        pytest.param("after input", 9, marks=SLOW),
         ("after input", 20),
-        ("before observation", 6),
-        ("after observation", 11),
-        ("before transaction", 25),
+        pytest.param("before observation", 6, marks=SLOW),
+        pytest.param("after observation", 11, marks=SLOW),
+        pytest.param("before transaction", 25, marks=SLOW),
         ("after transaction", 30),
-        ("before result", 1),
-        ("after result", 1),
+        pytest.param("before result", 1, marks=SLOW),
+        pytest.param("after result", 1, marks=SLOW),
     ],
 )
 def test_a_team_killed_at_any_boundary_goes_on_as_if_it_had_not_been(home: Path, point: str, at: int) -> None:

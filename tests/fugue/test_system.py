@@ -106,7 +106,8 @@ def test_members_differ_in_what_their_specs_say_and_in_nothing_else() -> None:
     assert (two.config.model, two.config.max_steps) == ("o", 3)
     assert two.config.instructions == "Be brief.\n\nBe bold."
     assert (one.config.model, one.config.max_steps, one.config.instructions) == ("m", 9, "Be brief.")
-    assert describe(build("fugue", describe(system)["config"])) == describe(system)
+    config: Any = describe(system)["config"]
+    assert describe(build("fugue", config)) == describe(system)
 
 
 def test_peers_begin_in_different_ways(store: Store) -> None:
