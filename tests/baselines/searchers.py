@@ -9,6 +9,7 @@ from typing import Any
 
 from motet.baselines.best_of_n import BestOfN
 from motet.baselines.broadcast import Broadcast
+from motet.baselines.debate import Debate
 from motet.baselines.naive import Naive
 from motet.baselines.swarm import Swarm
 from motet.fugue.measures import TeamHistory
@@ -25,6 +26,7 @@ PARTS = {"subtasks": ["Find the river.", "Find the town."]}
 SYSTEMS_HERE: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "best-of-n": (BestOfN, {"peers": 2}),
     "broadcast": (Broadcast, {"peers": 2, "room": {"close_at": 60, "keep": 0}}),
+    "debate": (Debate, {"peers": 2}),
     "naive": (Naive, {"peers": 2}),
     "swarm": (Swarm, {}),
 }

@@ -100,7 +100,7 @@ def test_what_each_agent_did_is_in_the_details(store: Store, name: str) -> None:
         assert row.calls == {"search": 1}
         assert len(row.queries) == 1
         assert row.answer
-    same = name in ("best-of-n", "broadcast")
+    same = name in ("best-of-n", "broadcast", "debate")
     assert found.duplicates == (0.5 if same else 0.0)
 
 

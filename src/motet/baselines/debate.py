@@ -24,7 +24,7 @@ from motet.task import Failure, Result, Task
 
 
 class Debate(BestOfN):
-    """A team that answers once by itself and then ``rounds`` times more. ``max_steps`` holds for all turns together, but each may give an answer."""
+    """A team that answers once by itself and then ``rounds`` times more. ``max_steps`` holds for all turns together; one is kept for each that is still to come."""
 
     rule: Literal["majority", "weighted", "confident", "table"] = "majority"
     rounds: int = Field(default=2, ge=1, le=20)
@@ -37,11 +37,16 @@ class Debate(BestOfN):
     async def solve(self, task: Task, *, run: Run) -> Result:
         """Answer, and answer again. A peer that fails stays with what it answered before; a budget of the run ends the debate with what there is."""
         peers = self.team(task, run=run).peers
+        most = {peer.name: peer.agent.config.max_steps for peer in peers}
+        for peer in peers:
+            _allow(peer, max(most[peer.name] - self.rounds, 1))
         answers = await gather([_first(peer, run) for peer in peers])
         for number in range(1, self.rounds + 1):
             told = "\n".join(render(_note(answer, number), disputed={}) for answer in answers if answer.answer)
             if not told or any(answer.status == "budget" for answer in answers):
                 break
+            for peer in peers:
+                _allow(peer, most[peer.name] - (self.rounds - number))
             run.emit("debate.turn", turn=number, answers=[answer.answer for answer in answers])
             answers = await gather(
                 [_again(peer, answer, told, run) for peer, answer in zip(peers, answers, strict=True)]
@@ -81,18 +86,16 @@ async def _first(peer: Peer, run: Run) -> Answer:
 
 async def _again(peer: Peer, before: Answer, told: str, run: Run) -> Answer:
     """The answer of ``peer`` once it was ``told`` what all answer."""
-    if before.failure is not None:
-        return before
     agent = peer.agent
+    if before.failure is not None or agent.steps >= agent.config.max_steps:
+        return before
     agent.messages.append(
         Message(role="user", content=agent.hear(load_prompts("motet.baselines", "debate")("others", notes=told)))
     )
     answer: str | None = None
     try:
-        while answer is None:
+        while answer is None and agent.steps < agent.config.max_steps:
             answer = await agent.step()
-            if agent.steps >= agent.config.max_steps:
-                break
     except (ModelError, ToolError) as error:
         return before.model_copy(update={"status": "failed", "failure": Failure.of(error, scope=peer.run.scope)})
     except BudgetExceeded as error:
@@ -112,6 +115,11 @@ async def _again(peer: Peer, before: Answer, told: str, run: Run) -> Answer:
             first=before.first or before.answer,
         )
     )
+
+
+def _allow(peer: Peer, steps: int) -> None:
+    """Let ``peer`` take so many steps in all."""
+    peer.agent.config = peer.agent.config.model_copy(update={"max_steps": steps})
 
 
 def _read(answer: Answer) -> Answer:

@@ -26,8 +26,12 @@ from motet.task import Result
 
 AVG, PASS = "Avg", "Pass@N"
 
-# On the synthetic web pages are short: with the usual room most peers would have answered before they share anything.
-_ROOM: Mapping[str, JsonValue] = {"close_at": 1500, "keep": 500, "notes": 4000, "hard": 24_000}
+# On the synthetic web pages are short: with the usual room most peers would have answered before they share anything, and with the usual steps one that is alone would be cut off
+# before it has an answer, so that its calls could not fall.
+_WEB: Mapping[str, JsonValue] = {
+    "room": {"close_at": 1500, "keep": 500, "notes": 4000, "hard": 24_000},
+    "max_steps": 40,
+}
 
 
 class Work(NamedTuple):
@@ -59,9 +63,9 @@ class TeamStudy(Study, ABC):
     benchmark: ClassVar[str] = "synthweb"
 
     def common(self, setup: Setup, **more: Any) -> dict[str, JsonValue]:
-        """What all of its variants set: ``more``, and room for notes that fits the pages."""
-        room = {"room": dict(_ROOM)} if setup.benchmark == "synthweb" and "room" not in setup.settings else {}
-        return {**room, **more}
+        """What all of its variants set: ``more``, and on the synthetic web what fits its pages, unless the user says otherwise."""
+        web = _WEB if setup.benchmark == "synthweb" else {}
+        return {**{key: value for key, value in web.items() if key not in setup.settings}, **more}
 
     def check(self, bench_id: str, plan: Plan) -> None:
         """Raises InputError where a bench is none of this study's."""

@@ -56,7 +56,7 @@ class Trust(TeamStudy):
         """The plan, with pages that give a wrong answer. Raises InputError for a benchmark that has none."""
         if setup.benchmark != "synthweb":
             raise InputError(f"the study {self.name} needs planted answers, which only synthweb has")
-        options: dict[str, JsonValue] = {"planted": 1, **setup.options}
+        options: dict[str, JsonValue] = {"planted": 2, **setup.options}
         if not options["planted"]:
             raise InputError(f"the study {self.name} needs planted answers; leave out -b planted=0")
         return super().begin(setup.model_copy(update={"options": options}))
