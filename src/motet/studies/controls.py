@@ -38,7 +38,6 @@ class Controls(TeamStudy):
     def variants(self, setup: Setup) -> tuple[Variant, ...]:
         """``notes+read`` first, with which the others are compared."""
         peers: dict[str, JsonValue] = {} if "peers" in setup.settings else {"peers": 4}
-        common = self.common(setup, **peers)
         own: dict[str, tuple[str, dict[str, JsonValue]]] = {
             BASE: ("fugue", {"visibility": "notes+read"}),
             "retrieve": ("fugue", {"visibility": "notes+read", "synthesis": False}),
@@ -47,7 +46,9 @@ class Controls(TeamStudy):
             "debate": ("debate", {}),
             "best-of-n": ("best-of-n", {}),
         }
-        return tuple(Variant(label, system, {**common, **settings}) for label, (system, settings) in own.items())
+        return tuple(
+            Variant(label, system, self.common(setup, **peers, **settings)) for label, (system, settings) in own.items()
+        )
 
     def find(self, benches: Sequence[Bench]) -> Findings:
         """Scores, what notes+read does more than each, and what each takes."""

@@ -40,8 +40,10 @@ class Revisits(TeamStudy):
     def variants(self, setup: Setup) -> tuple[Variant, ...]:
         """A team for each setting."""
         peers: dict[str, JsonValue] = {} if "peers" in setup.settings else {"peers": 4}
-        common = self.common(setup, **peers)
-        return tuple(Variant(seen, "fugue", {**common, "visibility": seen}) for seen in dict.fromkeys(self.visibility))
+        return tuple(
+            Variant(seen, "fugue", self.common(setup, **peers, visibility=seen))
+            for seen in dict.fromkeys(self.visibility)
+        )
 
     def find(self, benches: Sequence[Bench]) -> Findings:
         """Visits, facts and queries that were there before."""

@@ -32,6 +32,8 @@ _WEB: Mapping[str, JsonValue] = {
     "room": {"close_at": 1500, "keep": 500, "notes": 4000, "hard": 24_000},
     "max_steps": 40,
 }
+# Raw steps of teammates need more, or they would crowd out a peer's notes on its own.
+_RAW = 16_000
 
 
 class Work(NamedTuple):
@@ -64,8 +66,11 @@ class TeamStudy(Study, ABC):
 
     def common(self, setup: Setup, **more: Any) -> dict[str, JsonValue]:
         """What all of its variants set: ``more``, and on the synthetic web what fits its pages, unless the user says otherwise."""
-        web = _WEB if setup.benchmark == "synthweb" else {}
-        return {**{key: value for key, value in web.items() if key not in setup.settings}, **more}
+        web = {key: value for key, value in _WEB.items() if setup.benchmark == "synthweb" and key not in setup.settings}
+        room = web.get("room")
+        if isinstance(room, dict) and more.get("visibility") == "broadcast":
+            web["room"] = {**room, "notes": _RAW}
+        return {**web, **more}
 
     def check(self, bench_id: str, plan: Plan) -> None:
         """Raises InputError where a bench is none of this study's."""
