@@ -142,6 +142,12 @@ def _heard(
     return read_stories(connection, run_ids), read_shown(connection, run_ids)
 
 
+def _pointed(run_ids: Sequence[str], connection: sa.Connection) -> int:
+    """How many pointers the peers of some runs were given."""
+    counted = sa.select(sa.func.count()).where(events.c.run_id.in_(run_ids), events.c.kind == "fugue.pointed")
+    return int(connection.execute(counted).scalar_one())
+
+
 def _aim(bench: Bench, works: Mapping[str, Sequence[Work]]) -> Grid:
     path = paths_of(bench)
     rows: list[tuple[Cell, ...]] = []
@@ -160,16 +166,17 @@ def _aim(bench: Bench, works: Mapping[str, Sequence[Work]]) -> Grid:
         rows.append(
             (
                 label,
+                bench.store.read_now(partial(_pointed, [work.run_id for work in works[label]])),
                 sum(aim.reads for _, aim in aims),
                 share("right", "reads"),
                 sum(aim.worth for _, aim in aims),
                 share("found", "worth"),
             )
         )
-    names = ("variant", "reads", "precision", "worth reading", "recall")
+    names = ("variant", "pointers", "reads", "precision", "worth reading", "recall")
     return Grid(
         title="Aim of reads",
-        columns=columns(*names, count=("reads", "worth reading"), percent=("precision", "recall")),
+        columns=columns(*names, count=("pointers", "reads", "worth reading"), percent=("precision", "recall")),
         rows=tuple(rows),
         about="Precision: reads that looked behind steps with a page of the shortest path. Recall: notes that a peer was shown, with such a page that it had not opened, that it then asked behind. 95 % intervals.",
     )
