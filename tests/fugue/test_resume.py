@@ -43,19 +43,16 @@ def check_whole(store: Store, run_id: str) -> None:
     followed = [row for row in rows(store, run_id) if not row.superseded and row.state == "done"]
     assert set(Counter((row.scope, row.ordinal) for row in followed).values()) == {1}
     outcomes = [row.scope for row in followed if "/write-" in row.scope and row.name.startswith("note ")]
-    closed = {
-        (event.payload["peer"], event.payload["episode"])
-        for event in event_list(store, run_id)
-        if event.kind == "fugue.closed"
-    }
+    told: list[Any] = [event.payload for event in event_list(store, run_id) if event.kind == "fugue.closed"]
+    closed = {(row["peer"], row["episode"]) for row in told}
     assert len(outcomes) == len(set(outcomes)) == len(closed)
     for name in {row.scope for row in followed if row.name.startswith("attention")}:
-        told = deliveries(store, run_id, name)
+        heard = deliveries(store, run_id, name)
         shown = Counter(
-            note["id"] for attention in told for key in ("notes", "titles") for note in attention.get(key, [])
+            note["id"] for attention in heard for key in ("notes", "titles") for note in attention.get(key, [])
         )
         assert set(shown.values()) <= {1}
-        swaps = Counter(tuple(swap) for attention in told for swap in attention.get("swap", []))
+        swaps = Counter(tuple(swap) for attention in heard for swap in attention.get("swap", []))
         assert set(swaps.values()) <= {1}
 
 

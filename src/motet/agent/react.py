@@ -84,6 +84,7 @@ class Agent:
         self._material: list[Observation] = []
         self._opening = len(self.messages)
         self._answered: dict[str, Observation] = {}
+        self._failed: set[str] = set()
         self._stuck = False
         self._unusable = 0
         self._cut = False
@@ -255,8 +256,12 @@ class Agent:
         if call.tool.effect == "write":
             # The world has changed, and what was read before may read differently now.
             self._answered.clear()
-        elif not observation.error:
+            self._failed.clear()
+        elif not observation.error or key in self._failed:
+            # A call that failed may do better once more, and not for ever.
             self._answered[key] = observation
+        else:
+            self._failed.add(key)
         return _Made(observation, "called")
 
 

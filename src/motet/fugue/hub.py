@@ -37,7 +37,8 @@ T = TypeVar("T")
 
 WRITE, READ = "hub:write", "hub:read"  # roles in the ledger
 
-LEAST = 600  # tokens of a window that instructions take; what is left must hold something
+_INSTRUCTIONS = 600  # tokens of a window that instructions and the form of a reply take
+LEAST = 1000  # tokens that a window must hold beside a reply
 _CLAIMS = 24  # of teammates, shown to the hub model beside an episode
 
 
@@ -342,7 +343,7 @@ class Hub:
 
     def _room(self, asked: str, reply: int) -> int:
         """The tokens of the window that are left beside the instructions, ``asked`` and a reply."""
-        return max(self.config.window - reply - LEAST // 2 - size_of(asked), 1)
+        return max(self.config.window - reply - _INSTRUCTIONS - size_of(asked), 1)
 
     def _request(self, system: str, asked: str, *, max_tokens: int) -> Request:
         messages = (Message(role="system", content=self._prompts(system)), Message(role="user", content=asked))

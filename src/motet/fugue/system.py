@@ -90,7 +90,7 @@ class Fugue(Configured):
         longest = max(self.hub_tokens, self.read_tokens)
         if self.hub_window <= longest + LEAST:
             raise ValueError(
-                f"hub_window is {self.hub_window} tokens, which leaves no room for steps beside {longest} tokens of a note or an answer and {LEAST} of instructions; "
+                f"hub_window is {self.hub_window} tokens, which leaves no room for steps beside the task, the instructions and {longest} tokens of a note or an answer; "
                 f"it must be more than {longest + LEAST}"
             )
         names = [member.name for member in self.members()]
