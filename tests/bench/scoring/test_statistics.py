@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from motet.bench.scoring.statistics import (
+    bootstrap,
     estimate,
     paired,
     paired_difference,
@@ -233,3 +236,31 @@ def test_a_ratio_is_that_of_the_sums(rows: list[tuple[int, int, str]]) -> None:
             if sum(whole for _, whole in pairs):
                 own.append(sum(part for part, _ in pairs) / sum(whole for _, whole in pairs))
         assert min(own) - 1e-9 <= found.low <= found.high <= max(own) + 1e-9
+
+
+@given(VALUES, st.integers(0, 5))
+def test_a_bootstrap_of_any_figure_draws_whole_clusters(values: list[float], seed: int) -> None:
+    """Each resample has as many clusters as there are, the members of one as often as each other; the figure itself is that of all values."""
+    clusters = [place // 2 for place in range(len(values))]
+    drawn: list[list[int]] = []
+
+    def largest(places: Sequence[int]) -> float:
+        drawn.append(list(places))
+        return max(values[place] for place in places)
+
+    found = bootstrap(largest, len(values), clusters=clusters, seed=seed, resamples=20)
+    assert drawn[0] == list(range(len(values)))
+    for places in drawn:
+        counts = Counter(places)
+        assert all(counts[place] == counts[place + 1] for place in range(0, len(values) - 1, 2))
+        assert sum(counts[place] for place in range(0, len(values), 2)) == found.clusters == len(set(clusters))
+    assert found.value == max(values)
+    assert found.low is None or (found.high is not None and min(values) <= found.low <= found.high <= max(values))
+
+
+def test_resamples_without_a_figure_are_left_out() -> None:
+    """The interval rests on those that have one."""
+    found = bootstrap(lambda places: float(sum(places)) if 0 in places else None, 3, resamples=50)
+    assert found.value == 3
+    assert 0 < found.resamples < 50
+    assert bootstrap(lambda _: None, 3).low is None
