@@ -38,7 +38,7 @@ T = TypeVar("T")
 WRITE, READ = "hub:write", "hub:read"  # roles in the ledger
 
 _INSTRUCTIONS = 600  # tokens of a window that instructions and the form of a reply take
-LEAST = 1000  # tokens that a window must hold beside a reply
+LEAST = 700  # tokens that a window must hold beside a reply
 _CLAIMS = 24  # of teammates, shown to the hub model beside an episode
 
 
