@@ -137,13 +137,17 @@ class Crew:
             model=self.model, tools=given, **{"room": SMALL_ROOM, "max_steps": 60, "peers": 2, **config}
         )
 
-    def solve(self, *, task: Task = TASK, budget: Budget | None = None, **options: Any) -> Result:
-        """The task in a new run."""
+    def solve(
+        self, *, task: Task = TASK, budget: Budget | None = None, patience: float | None = None, **options: Any
+    ) -> Result:
+        """The task in a new run; for longer than a minute only with ``patience``, in seconds."""
 
         async def main() -> Result:
             self.run_id = await new_run(self.store, task)
             return await self._sit(task, budget, **options)
 
+        if patience is not None:
+            return asyncio.run(asyncio.wait_for(self._watched(main), patience))
         return go(self._watched(main))
 
     def resume(self, *, task: Task = TASK, budget: Budget | None = None, **options: Any) -> Result:

@@ -38,7 +38,7 @@ def memory() -> float:
 
 @pytest.mark.slow
 def test_a_large_team_on_a_failing_provider_loses_and_doubles_nothing(home: Path) -> None:
-    """64 peers, 50 steps each; a fifth of all requests fails in some way, 429s among them. Every peer answers, and every episode has one note."""
+    """64 peers, 50 steps each; a fifth of all requests fails in some way, 429s among them. Every episode has one outcome, and nobody is shown a note twice."""
     read = reader(STEPS - 1)
 
     def say(request: Request) -> Any:
@@ -68,8 +68,11 @@ def test_a_large_team_on_a_failing_provider_loses_and_doubles_nothing(home: Path
     )
     assert (result.status, result.answer) == ("completed", "forty-two")
     told = story(result)
-    assert Counter(peer.status for peer in told.peers) == {"answered": PEERS}
-    assert all(peer.steps == STEPS for peer in told.peers)
+    # A call may fail six times in a row: such a peer is reported, and ends alone.
+    lost = [peer for peer in told.peers if peer.status != "answered"]
+    assert len(lost) <= 2
+    assert all(peer.status == "failed" and peer.failure for peer in lost)
+    assert all(peer.steps == STEPS for peer in told.peers if peer not in lost)
     assert result.run_id is not None
     with Store.open(store) as opened:
         check_whole(opened, result.run_id)
@@ -85,7 +88,7 @@ def test_a_team_of_256_works(store: Store) -> None:
     """On a scripted policy: all answer, what each is shown stays within its room, and nothing is left at work."""
     crew = Crew(store, reader(8), peers=256)
     before, start = memory(), time.monotonic()
-    result = crew.solve()
+    result = crew.solve(patience=600)
     print(f"256 peers of 9 steps: {time.monotonic() - start:.0f} s, {memory() - before:.0f} MB more", file=sys.stderr)
     told = story(result)
     assert Counter(peer.status for peer in told.peers) == {"answered": 256}

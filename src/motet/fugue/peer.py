@@ -362,6 +362,8 @@ class Peer:
             elif size_of(short) <= room + self.room.notes // 4:
                 found.titles.append(Shown(id=note.id, text=short))
                 room -= size_of(short)
+            else:
+                break
 
     async def _decide(self, what: str, now: Callable[[], Attention]) -> Attention:
         """What ``now`` says, or said in an earlier sitting to a peer that stood where this one stands."""
