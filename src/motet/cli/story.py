@@ -215,6 +215,9 @@ _TELL: dict[str, Callable[[Payload], str]] = {
     "fugue.chosen": lambda payload: (
         f"the rule {payload['rule']} takes {'the answer of ' + payload['peer'] if payload['peer'] else 'what follows'}: {payload['why']}"
     ),
+    "debate.turn": lambda payload: (
+        f"turn {payload['turn']}: {counted(len(payload['answers']), 'answer')} told to the others"
+    ),
     "team.unsplit": lambda payload: f"no split that can be used, so each works on the whole: {payload['why']}",
     "team.assigned": lambda payload: f"{payload['peer']} is given: {one_line(payload['subtask'], width=_WIDTH)}",
     "team.reported": _ended,
