@@ -34,6 +34,7 @@ Speak: TypeAlias = "Callable[[str, Request], Answer | Awaitable[Answer]]"
 
 T = TypeVar("T")
 USAGE = Usage(prompt=10, completion=5)
+ALL = 10_000_000  # events
 _NUMBERS = count()
 _PAGE = re.compile(r"PAGE ([a-z0-9_-]+)\.(\d+):")
 SMALL_ROOM = {"close_at": 300, "keep": 120, "notes": 600, "hard": 4000}
@@ -178,7 +179,7 @@ class Crew:
 
     def told(self, kind: str) -> list[Any]:
         """Payloads of the last run's events of one kind."""
-        return [event.payload for event in event_list(self.store, self.run_id) if event.kind == kind]
+        return [event.payload for event in event_list(self.store, self.run_id, limit=ALL) if event.kind == kind]
 
     def messages(self) -> dict[str, list[Message]]:
         """Each peer's conversation at the end of the last sitting."""

@@ -16,7 +16,7 @@ from motet.store.final import canonical_export
 from motet.store.queries import event_list
 from motet.store.schema import calls
 from motet.store.store import Store, read_blob
-from tests.fugue.crew import Crew, call, noted, page_of, reader, story
+from tests.fugue.crew import ALL, Crew, call, noted, page_of, reader, story
 from tests.runs.desk import Answer, go, rows
 
 
@@ -43,7 +43,7 @@ def check_whole(store: Store, run_id: str) -> None:
     followed = [row for row in rows(store, run_id) if not row.superseded and row.state == "done"]
     assert set(Counter((row.scope, row.ordinal) for row in followed).values()) == {1}
     outcomes = [row.scope for row in followed if "/write-" in row.scope and row.name.startswith("note ")]
-    told: list[Any] = [event.payload for event in event_list(store, run_id) if event.kind == "fugue.closed"]
+    told: list[Any] = [event.payload for event in event_list(store, run_id, limit=ALL) if event.kind == "fugue.closed"]
     closed = {(row["peer"], row["episode"]) for row in told}
     assert len(outcomes) == len(set(outcomes)) == len(closed)
     for name in {row.scope for row in followed if row.name.startswith("attention")}:
