@@ -28,7 +28,7 @@ class HubSizes(TeamStudy):
     tasks: ClassVar[int] = 20
     labels: ClassVar[tuple[str, ...]] = (BASE,)
 
-    hub_windows: tuple[int, ...] = Field(default=(1700, 2200, 3500, 8000), min_length=1)
+    hub_windows: tuple[int, ...] = Field(default=(2100, 2600, 3500, 8000), min_length=1)
     close_at: tuple[int, ...] = Field(default=(750, 3000, 6000, 12_000), min_length=1)
 
     def variants(self, setup: Setup) -> tuple[Variant, ...]:
