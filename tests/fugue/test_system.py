@@ -215,3 +215,11 @@ def test_the_room_of_a_peer_fits_the_window_of_its_model(store: Store) -> None:
     room = crew.team.peers[0].room
     assert room.hard == 1600
     assert room.close_at + room.notes <= room.hard
+
+
+def test_what_a_peer_states_of_its_confidence_is_told_beside_its_answer(store: Store) -> None:
+    """Taken out of the text, it stands in the details of the team's result, where judges of calibration look for it."""
+    crew = Crew(store, reader(1, answer="Answer: forty\nConfidence: 70%"))
+    result = crew.solve()
+    assert result.answer == "Answer: forty"
+    assert result.details["confidence"] == 0.7

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from motet.agent.react import React
 from motet.errors import BudgetExceeded, ModelError, leading
@@ -145,7 +145,7 @@ class Team:
         chosen = choices[self.manner.rule]
         self.run.emit("fugue.chosen", rule=self.manner.rule, peer=chosen.peer, why=chosen.why)
         for answer in answers:
-            self.run.offer(answer.peer, Result(status="completed", answer=answer.answer))
+            self.run.offer(answer.peer, Result(status="completed", answer=answer.answer, details=_confidence(answer)))
         for name, choice in choices.items():
             self.run.offer(f"rule:{name}", Result(status="completed", answer=choice.answer))
         told: TeamHistory = history(self.peers, answers, hub=self.hub, choices=choices)
@@ -161,7 +161,10 @@ class Team:
             error=error,
             answer=chosen.answer,
             sources=by.sources if by is not None else (),
-            details={"team": told.model_dump(mode="json", exclude_defaults=True)},
+            details={
+                "team": told.model_dump(mode="json", exclude_defaults=True),
+                **(_confidence(by) if by is not None else {}),
+            },
         )
 
     async def _judged(self, answers: Sequence[Answer]) -> Choice:
@@ -234,3 +237,8 @@ def _read(answer: Answer) -> Answer:
         return answer
     text, confidence = with_confidence(answer.answer)
     return answer.model_copy(update={"answer": text, "confidence": confidence})
+
+
+def _confidence(answer: Answer) -> dict[str, JsonValue]:
+    """What ``answer`` stated of its confidence, from 0 to 1, as those who judge it look for it; nothing where it stated none."""
+    return {} if answer.confidence is None else {"confidence": answer.confidence}
