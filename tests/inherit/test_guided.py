@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from motet.inherit import Effects, check, enumerate_edits, guided, named_roles, validate
-from motet.inherit.meta import _completed, _started
+from motet.inherit.meta import _started, edit_of
 from motet.inherit.roles import ROLE_SETS, starts_of
 from motet.models.model import Request
 from motet.models.schema import schema_of
@@ -68,9 +68,7 @@ def test_every_edit_that_can_be_written_is_on_the_menu_with_the_texts_it_needs(n
     workflow = rng.choice([*starts_of(roles, tools).values()])
     choices = enumerate_edits(workflow, roles, tools)
     type_ = guided.edit_type(choices, workflow, roles, tools)
-    found = _completed(
-        type_.model_validate(written(schema_of(type_), rng)), {choice.number: choice for choice in choices}
-    )
+    found = edit_of(type_.model_validate(written(schema_of(type_), rng)), {choice.number: choice for choice in choices})
     if isinstance(found, str):
         assert "needs a" in found
         return

@@ -11,8 +11,8 @@ import pytest
 import sqlalchemy as sa
 
 from motet.errors import InputError
-from motet.inherit.records import SHARED, Lookup, NodeRecord, Records, bench_namespace
-from motet.runs.run import ToolUse
+from motet.inherit.records import Lookup, NodeRecord, Records, bench_namespace
+from motet.runs.run import SHARED, ToolUse
 from motet.store.schema import blobs, records
 from motet.store.store import Store, as_blob
 from motet.task import Source

@@ -19,7 +19,6 @@ from motet.baselines.search import Search, quality, rewritten
 from motet.canonical import clean_text
 from motet.errors import InputError, ModelError
 from motet.inherit import guided
-from motet.inherit.asking import Answer
 from motet.inherit.candidate import Candidate
 from motet.inherit.choices import enumerate_edits
 from motet.inherit.edits import Edit, apply
@@ -27,6 +26,7 @@ from motet.inherit.roles import starts_of
 from motet.inherit.team import Desk, Team
 from motet.inherit.trial import Proposal
 from motet.inherit.workflow import Workflow
+from motet.models.structured import Written
 from motet.runs.run import Run
 from motet.task import Result, Task
 from motet.words import listed, near, shown
@@ -43,13 +43,13 @@ COMPONENTS: dict[str, tuple[str, ...]] = {
 }
 
 
-class Parents(Answer):
+class Parents(Written):
     """Names from the pool."""
 
     parents: list[str]
 
 
-class AdaptedNode(Answer):
+class AdaptedNode(Written):
     """A node's texts for this task."""
 
     id: str
@@ -57,7 +57,7 @@ class AdaptedNode(Answer):
     prompt: str = ""
 
 
-class Adapted(Answer):
+class Adapted(Written):
     """A team's texts for this task."""
 
     nodes: list[AdaptedNode]
@@ -70,7 +70,7 @@ class MutatedNode(AdaptedNode):
     inputs: tuple[str, ...] = ()
 
 
-class Mutation(Answer):
+class Mutation(Written):
     """A change of one component."""
 
     component: Literal["prompts", "tools", "topology"]
@@ -83,7 +83,7 @@ class CrossedNode(AdaptedNode):
     tools: tuple[str, ...] | None = None
 
 
-class Crossed(Answer):
+class Crossed(Written):
     """A child: the parent whose topology it has, and what differs from it."""
 
     topology: Literal["first", "second"]
@@ -316,7 +316,7 @@ def _parents_wrong(names: Sequence[str], number: int) -> Callable[[Parents], str
     return wrong
 
 
-def _pairs_type(names: Sequence[str], number: int) -> type[Answer]:
+def _pairs_type(names: Sequence[str], number: int) -> type[Written]:
     """One of all ways to choose, so that a small model cannot name one twice: ``parents``."""
     ways: Any = Literal[tuple(", ".join(way) for way in combinations(names, number))]
-    return create_model("Parents", __base__=Answer, parents=(ways, ...))
+    return create_model("Parents", __base__=Written, parents=(ways, ...))

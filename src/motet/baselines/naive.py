@@ -14,9 +14,8 @@ from motet.agent.react import gather
 from motet.baselines.workers import META, Led, Report, Workers
 from motet.canonical import canonical, clean_text
 from motet.errors import BadReply
-from motet.fugue.note import Written
 from motet.models.model import Message, Model, Request
-from motet.models.structured import structured
+from motet.models.structured import Written, structured
 from motet.prompts import load_prompts
 from motet.runs.run import Run
 from motet.task import Result, Task

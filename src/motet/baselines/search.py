@@ -10,25 +10,26 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from motet.errors import BadReply, BudgetExceeded, InputError, ModelError
+from motet.errors import BadReply, BudgetExceeded, ModelError
 from motet.inherit import guided
-from motet.inherit.asking import Answer, ask
+from motet.inherit.asking import ask
 from motet.inherit.candidate import Attempted, Candidate, Spent
 from motet.inherit.choices import Choice
 from motet.inherit.edits import Edit
 from motet.inherit.edits import check as check_edit
 from motet.inherit.evolution import conclude, keep_best, tell
 from motet.inherit.history import round_name
-from motet.inherit.meta import ROLE
+from motet.inherit.meta import ROLE, edit_of
 from motet.inherit.team import Desk
 from motet.inherit.trial import Proposal
 from motet.inherit.validity import in_words, validate
 from motet.inherit.workflow import Workflow
+from motet.models.structured import Written
 from motet.prompts import Prompts, load_prompts
 from motet.runs.run import Run
 from motet.task import Result
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=Written)
 
 
 class Search(ABC):
@@ -112,21 +113,17 @@ class Search(ABC):
         brief = self.desk.brief
         by_number = {choice.number: choice for choice in choices}
 
-        def edit_of(answer: Any) -> Edit:
-            written = {field: value for field, value in dict(answer.edit).items() if field != "choice"}
-            if "tools" in written:
-                written["tools"] = tuple(dict.fromkeys(written["tools"]))
-            return by_number[answer.edit.choice].complete(**written)
-
         def wrong(answer: Any) -> str:
-            try:
-                return in_words(check_edit(workflow, edit_of(answer), brief.roles, brief.effects))
-            except InputError as error:
-                return str(error)
+            found = edit_of(answer, by_number)
+            return (
+                found if isinstance(found, str) else in_words(check_edit(workflow, found, brief.roles, brief.effects))
+            )
 
         type_ = guided.edit_type(choices, workflow, brief.roles, brief.effects)
         said = await self.ask(name, type_, check=wrong, run=run, menu=brief.view.menu(choices), **values)
-        return edit_of(said)
+        found = edit_of(said, by_number)
+        assert not isinstance(found, str)
+        return found
 
     def wrong(self, workflow: Workflow) -> str:
         """What is wrong with ``workflow``, in words; empty where nothing is."""

@@ -13,8 +13,8 @@ from pydantic import Field, JsonValue, ValidationError
 from motet.agent.react import Agent, React
 from motet.baselines.workers import META, Led, Report, Workers
 from motet.canonical import clean_text, digest
-from motet.fugue.note import Written
 from motet.models.schema import schema_of
+from motet.models.structured import Written
 from motet.prompts import load_prompts
 from motet.runs.run import Run
 from motet.task import Result, Task

@@ -18,7 +18,6 @@ from pydantic import Field, create_model
 from motet.baselines.search import Search, quality
 from motet.canonical import clean_text
 from motet.errors import InputError, ModelError
-from motet.inherit.asking import Answer
 from motet.inherit.candidate import Candidate, Mark
 from motet.inherit.choices import enumerate_edits
 from motet.inherit.edits import Edit, apply
@@ -27,6 +26,7 @@ from motet.inherit.team import Desk, Team
 from motet.inherit.trial import Proposal
 from motet.inherit.validity import validate
 from motet.inherit.workflow import Node, Workflow
+from motet.models.structured import Written
 from motet.runs.run import Run
 from motet.task import Result, Task
 from motet.value import Value
@@ -63,7 +63,7 @@ class Bounds(Value):
         return "\n".join(f"- {line}" for line in found)
 
 
-class Capability(Answer):
+class Capability(Written):
     """What an agent contributed, and what to add to its prompt."""
 
     agent_id: str
@@ -72,14 +72,14 @@ class Capability(Answer):
     prompt_delta: str = ""
 
 
-class Capabilities(Answer):
+class Capabilities(Written):
     """What all agents contributed, and whether to go on."""
 
     agents: list[Capability]
     continue_evolution: bool
 
 
-class Member(Answer):
+class Member(Written):
     """A member of the next graph; of one that stays, only the inputs count."""
 
     id: str
@@ -90,7 +90,7 @@ class Member(Answer):
     inputs: tuple[str, ...] = ()
 
 
-class Structure(Answer):
+class Structure(Written):
     """The next graph."""
 
     nodes: list[Member]
@@ -162,7 +162,7 @@ class Coaching(Search):
         view, ids = self.desk.brief.view, candidate.workflow.order
         small = self.desk.meta.small
         try:
-            said: Answer = await self.ask(
+            said: Written = await self.ask(
                 "capabilities",
                 _small_capabilities(ids) if small else Capabilities,
                 check=None if small else lambda answer: _wrong_capabilities(answer, candidate.workflow),
@@ -292,7 +292,7 @@ def _wrong_capabilities(answer: Capabilities, workflow: Workflow) -> str:
     return ""
 
 
-def _small_capabilities(ids: Sequence[str]) -> type[Answer]:
+def _small_capabilities(ids: Sequence[str]) -> type[Written]:
     """Capabilities with short texts and no ids but those of the team."""
     short = Annotated[str, Field(max_length=_SMALL)]
     parts: dict[str, Any] = {
@@ -301,9 +301,9 @@ def _small_capabilities(ids: Sequence[str]) -> type[Answer]:
         "score_reason": (short, ...),
         "prompt_delta": (short, ...),
     }
-    capability = create_model("SmallCapability", __base__=Answer, **parts)
+    capability = create_model("SmallCapability", __base__=Written, **parts)
     agents: Any = Annotated[GenericAlias(list, (capability,)), Field(max_length=len(ids))]
-    return create_model("SmallCapabilities", __base__=Answer, agents=(agents, ...), continue_evolution=(bool, ...))
+    return create_model("SmallCapabilities", __base__=Written, agents=(agents, ...), continue_evolution=(bool, ...))
 
 
 def _scores(agents: Sequence[Capability]) -> str:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from motet.canonical import clean_text
+from motet.models.structured import Written
 from motet.value import Value
 from motet.words import clipped, json_line
 
@@ -31,12 +32,6 @@ def _few(value: object) -> object:
 Line: TypeAlias = Annotated[str, BeforeValidator(_capped)]
 Quote: TypeAlias = Annotated[str, BeforeValidator(_quoted)]
 Lines: TypeAlias = Annotated[tuple[Line, ...], BeforeValidator(_few)]
-
-
-class Written(BaseModel):
-    """The base of what a hub model writes: more than was asked for is left aside, and what is too long is cut."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Claim(Written):

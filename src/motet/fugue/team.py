@@ -13,11 +13,10 @@ from motet.fugue.aggregate import RULES, Choice, Rule, agreed, majority, short, 
 from motet.fugue.hub import Hub, HubConfig
 from motet.fugue.knowledge import Knowledge
 from motet.fugue.measures import TeamHistory, history
-from motet.fugue.note import Written
 from motet.fugue.peer import Answer, Peer, Room
 from motet.fugue.visibility import SIGHTS, Visibility
 from motet.models.model import Message, Request, Sampling
-from motet.models.structured import structured
+from motet.models.structured import Written, structured
 from motet.prompts import load_prompts
 from motet.runs.budget import Budget
 from motet.runs.run import Run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from motet.canonical import canonical
 from motet.inherit.roles import Effects, RoleSet, effects
@@ -20,12 +20,6 @@ from motet.tools.tool import Tool
 from motet.value import Value
 
 T = TypeVar("T", bound=BaseModel)
-
-
-class Answer(BaseModel):
-    """The base of what models reply: what they write beyond what was asked for is left aside."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Voice(Value):

@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Protocol
 
 from motet.inherit import guided
-from motet.inherit.asking import Answer, Brief, Voice, ask, prompts
+from motet.inherit.asking import Brief, Voice, ask, prompts
 from motet.inherit.audit import Audit
 from motet.inherit.candidate import Blame, Mark, Verdict
 from motet.inherit.execution import Execution
+from motet.models.structured import Written
 from motet.runs.run import Run
 
 ROLE = "judge"
@@ -25,14 +26,14 @@ class Judge(Protocol):
         ...
 
 
-class Blamed(Answer):
+class Blamed(Written):
     """A node to blame, as a model writes it."""
 
     node: str
     problem: str = ""
 
 
-class VerdictReply(Answer):
+class VerdictReply(Written):
     """A verdict as a model writes it."""
 
     quality_score: Mark
@@ -63,12 +64,12 @@ class ModelJudge:
             audit=audit.words(),
         )
         ids = execution.workflow.order
-        type_: type[Answer] = guided.verdict_type(ids) if self.small else VerdictReply
+        type_: type[Written] = guided.verdict_type(ids) if self.small else VerdictReply
         said = await ask(self.voice, run=run, role=ROLE, system=self._prompts("system"), user=(case,), type_=type_)
         return _verdict(said, frozenset(ids))
 
 
-def _verdict(said: Answer, ids: frozenset[str]) -> Verdict:
+def _verdict(said: Written, ids: frozenset[str]) -> Verdict:
     found = VerdictReply.model_validate(said.model_dump())
     problems: dict[str, str] = {}
     for blame in found.fix:

@@ -5,25 +5,26 @@ Whatever it proposes is checked by the graph's own rules, goes back once with wh
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from motet.errors import BadReply, InputError
 from motet.inherit import guided
-from motet.inherit.asking import Answer, Brief, Voice, ask, prompts
+from motet.inherit.asking import Brief, Voice, ask, prompts
 from motet.inherit.candidate import Candidate
 from motet.inherit.choices import Choice, enumerate_edits
 from motet.inherit.edits import Edit, check, check_drop, removable
 from motet.inherit.roles import starts_of
 from motet.inherit.validity import in_words, validate
 from motet.inherit.workflow import Node, Workflow
+from motet.models.structured import Written
 from motet.runs.run import Run
 from motet.words import clipped, listed
 
 ROLE = "meta"
 
 
-class DesignedNode(Answer):
+class DesignedNode(Written):
     """A node as it is designed."""
 
     id: str
@@ -34,7 +35,7 @@ class DesignedNode(Answer):
     inputs: tuple[str, ...] = ()
 
 
-class Design(Answer):
+class Design(Written):
     """A team as it is designed."""
 
     rationale: str = ""
@@ -47,13 +48,13 @@ class Design(Answer):
         return Workflow(nodes=nodes, rationale=self.rationale)
 
 
-class Selection(Answer):
+class Selection(Written):
     """The nodes to drop."""
 
     drop: list[str]
 
 
-class EditChoice(Answer):
+class EditChoice(Written):
     """A number of the menu with the texts that it asks for."""
 
     choice: int
@@ -100,11 +101,11 @@ class MetaModel:
         if not can or not (brief.view.asks_always or blamed & set(can)):
             return ()
 
-        def wrong(answer: Answer) -> str:
+        def wrong(answer: Written) -> str:
             return in_words(check_drop(workflow, _drop(answer), brief.roles, brief.effects))
 
         told = self._prompts("select", **self._seen(candidate), removable=", ".join(can))
-        type_: type[Answer] = guided.select_type(can) if self.small else Selection
+        type_: type[Written] = guided.select_type(can) if self.small else Selection
         return _drop(await self._ask(told, type_, wrong, run=run))
 
     async def edit(
@@ -120,14 +121,14 @@ class MetaModel:
             raise BadReply("there is no edit of the workflow left that was not tried")
         by_number = {choice.number: choice for choice in choices}
 
-        def wrong(answer: Answer) -> str:
-            found = _completed(answer, by_number)
+        def wrong(answer: Written) -> str:
+            found = edit_of(answer, by_number)
             return found if isinstance(found, str) else in_words(check(workflow, found, brief.roles, brief.effects))
 
         seen = {**self._seen(candidate), "workflow": brief.view.workflow(workflow)}
         told = self._prompts("edit", **seen, menu=brief.view.menu(choices))
         type_ = guided.edit_type(choices, workflow, brief.roles, brief.effects) if self.small else EditChoice
-        found = _completed(await self._ask(told, type_, wrong, run=run), by_number)
+        found = edit_of(await self._ask(told, type_, wrong, run=run), by_number)
         assert not isinstance(found, str)
         return found
 
@@ -140,7 +141,7 @@ class MetaModel:
         }
 
     async def _design(self, told: str, *, run: Run, avoid: Collection[str]) -> Workflow:
-        def wrong(answer: Answer) -> str:
+        def wrong(answer: Written) -> str:
             assert isinstance(answer, Design)
             return self._wrong(answer.workflow, avoid)
 
@@ -157,7 +158,7 @@ class MetaModel:
         if not left:
             raise BadReply(f"the role set {self.brief.roles.name!r} has no start that is valid with these tools")
 
-        def wrong(answer: Answer) -> str:
+        def wrong(answer: Written) -> str:
             return self._wrong(_started(answer, left), avoid)
 
         chosen = _started(await self._ask(told, guided.design_type(left), wrong, run=run), left)
@@ -169,7 +170,7 @@ class MetaModel:
             return "this very team was tried already; design a different one"
         return in_words(validate(workflow, self.brief.roles, self.brief.effects))
 
-    async def _ask(self, told: str, type_: type[Answer], wrong: Any, *, run: Run) -> Answer:
+    async def _ask(self, told: str, type_: type[Written], wrong: Any, *, run: Run) -> Written:
         return await ask(
             self.voice, run=run, role=ROLE, system=self._system, user=(self._task, told), type_=type_, check=wrong
         )
@@ -191,8 +192,8 @@ def _started(answer: Any, starts: dict[str, Workflow]) -> Workflow:
     return workflow.model_copy(update={"nodes": tuple(nodes)})
 
 
-def _completed(answer: Any, choices: dict[int, Choice]) -> Edit | str:
-    """The edit that ``answer`` makes, or what is wrong with it."""
+def edit_of(answer: Any, choices: Mapping[int, Choice]) -> Edit | str:
+    """The edit that ``answer``, a reply of either form, makes of ``choices`` by number; or what is wrong with it."""
     written = {name: value for name, value in dict(getattr(answer, "edit", answer)).items() if name != "choice"}
     number = getattr(answer, "edit", answer).choice
     if number not in choices:

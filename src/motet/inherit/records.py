@@ -16,16 +16,13 @@ from pydantic import ValidationError
 from motet.canonical import canonical, digest_bytes
 from motet.errors import Damaged, InputError
 from motet.inherit.keys import Determinants
-from motet.runs.run import ToolUse
+from motet.runs.run import SHARED, ToolUse
 from motet.store.blobs import pack, unpacked
 from motet.store.rows import run_quickly
 from motet.store.store import Store
 from motet.task import Source
 from motet.usage import Totals
 from motet.value import Value
-
-# `solve` shares its records with every other solve in the store.
-SHARED = "solve"
 
 
 def bench_namespace(run_id: str, *, system: str, epoch: int) -> str:

@@ -69,8 +69,8 @@ class Team(Configured):
     def open(self, task: Task, *, run: Run, refresh: tuple[str, ...] = (), judged: bool = True) -> Desk:
         """Everything that is needed to evolve a team for ``task`` in the scope ``run``. Raises InputError."""
         roles = roles_for(run.world, given=self.roles)
-        tools = shared_world(run, self.tools).tools()
-        brief = Brief(task, roles=roles, tools=tools, view=Naive() if self.control == "naive" else Compact())
+        shared = shared_world(run, self.tools)
+        brief = Brief(task, roles=roles, tools=shared.tools(), view=Naive() if self.control == "naive" else Compact())
         meta, judge = self.meta_model or self.model, self.judge_model or self.model
         desk_judge = ModelJudge(self._voice(judge), small=self._small(judge, run=run)) if judged else None
         return Desk(
@@ -80,6 +80,7 @@ class Team(Configured):
             trials=Trials(
                 brief,
                 run=run,
+                shared=shared,
                 worker=self._worker(),
                 judge=desk_judge,
                 specs=self.tools,

@@ -56,7 +56,7 @@ class Proposal(NamedTuple):
 
 
 class Trials:
-    """The trials of one task. ``records`` is ``None`` where nothing may be inherited, from earlier candidates neither.
+    """The trials of one task. ``shared`` is all that a team may use, ``specs`` what of it is neither the world's nor given with the task. ``records`` is ``None`` where nothing may be inherited, from earlier candidates neither.
 
     ``refresh`` names nodes that are to be done live when they are first tried. Raises InputError for a world in which writes can be neither copied nor staged, if any could be
     made.
@@ -67,6 +67,7 @@ class Trials:
         brief: Brief,
         *,
         run: Run,
+        shared: Shared,
         worker: Worker,
         judge: Judge | None,
         specs: Sequence[ToolRef] = (),
@@ -82,7 +83,7 @@ class Trials:
         self._records = records
         self._node_budget = node_budget
         self._refresh = set(refresh)
-        self._shared = shared_world(run, specs)
+        self._shared = shared
         if self._writes:
             stage(self._shared)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
+from functools import lru_cache
 from typing import Final
 
 from pydantic import BaseModel, JsonValue
@@ -21,6 +23,12 @@ def schema_of(type_: type[BaseModel]) -> dict[str, JsonValue]:
     """The JSON schema of ``type_`` for a model to fill in: every object closed, every property required, no defaults and no
     generated titles. A property that may be absent in Python is still written by the model, so that nothing is left open.
     """
+    return deepcopy(_schema(type_))
+
+
+# Making one takes milliseconds, and the same few types are asked for in every call.
+@lru_cache(maxsize=64)
+def _schema(type_: type[BaseModel]) -> dict[str, JsonValue]:
     tidy = _tidy(type_.model_json_schema())
     assert isinstance(tidy, dict)
     return tidy

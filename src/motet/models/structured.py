@@ -8,13 +8,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from motet.errors import BadReply
 from motet.models.model import Message, Model, Observer, Reply, Request
 from motet.models.schema import schema_of
 
 T = TypeVar("T", bound=BaseModel)
+
+
+class Written(BaseModel):
+    """The base of what models write: what they write beyond what was asked for is left aside."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
 
 _FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*?)```", re.DOTALL | re.IGNORECASE)
 _STARTS = (
