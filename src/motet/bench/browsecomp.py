@@ -17,21 +17,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
-from pydantic import model_validator
-
-from motet.bench.benchmark import Setting
+from motet.bench.exam import Exam
 from motet.bench.files import locate, read_bytes, read_text
-from motet.bench.scoring.exam import exam_task, exam_version, score_exam
+from motet.bench.scoring.exam import exam_version
 from motet.errors import InputError
-from motet.settings import nearest
-from motet.system import Needs
-from motet.task import Result, Score, Task
-from motet.value import Value
-
-if TYPE_CHECKING:
-    from motet.runs.run import Run
 
 FILE = "browse_comp_test_set.csv"
 _URL = f"https://openaipublic.blob.core.windows.net/simple-evals/{FILE}"
@@ -54,18 +45,10 @@ _IN_CLEAR = "the store holds what was asked in this bench in clear: the question
 _UNJUDGED = "without judge=MODEL answers are scored by exact match, a floor that compares with nothing published"
 
 
-class BrowseComp(Value):
+class BrowseComp(Exam):
     """The benchmark. ``path`` is the official file or its folder; ``judge`` and ``second_judge`` are models by name, and with two of them both must accept an answer."""
 
-    path: Path | None = None
-    judge: str | None = None
-    second_judge: str | None = None
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> BrowseComp:
-        if self.second_judge is not None and self.judge is None:
-            raise ValueError("second_judge is asked beside a first one; add judge=MODEL")
-        return self
+    lacks: ClassVar[str] = "BrowseComp has no task"
 
     @property
     def name(self) -> str:
@@ -75,13 +58,8 @@ class BrowseComp(Value):
     @property
     def version(self) -> str:
         """The judges, the words of tasks and judges, and the file."""
-        judges = "".join(f"-{judge}" for judge in self._judges())
+        judges = "".join(f"-{judge}" for judge in self.judges)
         return f"v1{judges}-{exam_version()}-{self._questions().digest[:12]}"
-
-    @property
-    def headline(self) -> str:
-        """``judge``, or ``em`` without one."""
-        return "judge" if self.judge else "em"
 
     @property
     def paper(self) -> Mapping[str, Mapping[str, float]]:
@@ -93,28 +71,9 @@ class BrowseComp(Value):
         """Whose figures are published, and what the store holds."""
         return (_IN_CLEAR, _PUBLISHED if self.judge else _UNJUDGED)
 
-    def needs(self) -> Needs:
-        """The judges."""
-        return Needs(models=self._judges())
-
-    def tasks(self) -> Sequence[Task]:
-        """All questions, in the file's order. Raises InputError that says what is missing and how to get it."""
-        return [Task(id=name, question=exam_task(item.question)) for name, item in self._questions().items.items()]
-
-    def setting(self, task: Task) -> Setting:
-        """Nothing: the web is no world of ours."""
-        return Setting()
-
-    async def score(self, task: Task, result: Result, *, run: Run) -> tuple[Score, ...]:
-        """Judge ``result``. Raises InputError for a task that is none of this benchmark's, or an unknown judge."""
-        items = self._questions().items
-        if task.id not in items:
-            raise InputError(f"BrowseComp has no task {task.id!r}{nearest(task.id, items)}")
-        item = items[task.id]
-        return await score_exam(self._judges(), question=item.question, right=item.answer, result=result, run=run)
-
-    def _judges(self) -> tuple[str, ...]:
-        return tuple(judge for judge in (self.judge, self.second_judge) if judge is not None)
+    def questions(self) -> Mapping[str, Question]:
+        """The questions by id. Raises InputError that says what is missing and how to get it."""
+        return self._questions().items
 
     def _questions(self) -> Questions:
         file = locate("BrowseComp", self.path, folder="browsecomp", name=FILE, how=_HOW)
@@ -128,6 +87,7 @@ class Question:
 
     question: str
     answer: str
+    option: ClassVar[bool] = False
 
     def __repr__(self) -> str:
         return "Question(…)"

@@ -12,21 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
-from pydantic import ValidationError, model_validator
+from pydantic import ValidationError
 
-from motet.bench.benchmark import Setting
+from motet.bench.exam import Exam
 from motet.bench.files import locate, read_bytes, read_text
-from motet.bench.scoring.exam import exam_task, exam_version, score_exam
+from motet.bench.scoring.exam import exam_version
 from motet.errors import InputError
-from motet.settings import nearest
-from motet.system import Needs
-from motet.task import Result, Score, Task
-from motet.value import Value
-
-if TYPE_CHECKING:
-    from motet.runs.run import Run
+from motet.task import Task
 
 FILE = "hle.jsonl"
 _SET = "https://huggingface.co/datasets/cais/hle"
@@ -46,18 +40,10 @@ _IN_CLEAR = "the store holds what was asked in this bench in clear: the question
 _UNJUDGED = "without judge=MODEL answers are scored by exact match or by the letter chosen, a floor that compares with nothing published"
 
 
-class HLE(Value):
+class HLE(Exam):
     """The text-only part. ``path`` is a JSONL or JSON file or its folder; ``judge`` and ``second_judge`` are models by name, and with two of them both must accept an answer."""
 
-    path: Path | None = None
-    judge: str | None = None
-    second_judge: str | None = None
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> HLE:
-        if self.second_judge is not None and self.judge is None:
-            raise ValueError("second_judge is asked beside a first one; add judge=MODEL")
-        return self
+    lacks: ClassVar[str] = "HLE has no text question"
 
     @property
     def name(self) -> str:
@@ -67,13 +53,8 @@ class HLE(Value):
     @property
     def version(self) -> str:
         """The judges, the words of tasks and judges, and the file."""
-        judges = "".join(f"-{judge}" for judge in self._judges())
+        judges = "".join(f"-{judge}" for judge in self.judges)
         return f"v1-text{judges}-{exam_version()}-{self._questions().digest[:12]}"
-
-    @property
-    def headline(self) -> str:
-        """``judge``, or ``em`` without one."""
-        return "judge" if self.judge else "em"
 
     @property
     def paper(self) -> Mapping[str, Mapping[str, float]]:
@@ -87,30 +68,9 @@ class HLE(Value):
         left = f"the text-only part: {len(questions.items):,} questions, without {questions.pictured:,} that come with a picture"
         return (left, _IN_CLEAR, _PUBLISHED if self.judge else _UNJUDGED)
 
-    def needs(self) -> Needs:
-        """The judges."""
-        return Needs(models=self._judges())
-
-    def tasks(self) -> Sequence[Task]:
-        """All questions without a picture, in the file's order. Raises InputError that says what is missing and how to get it."""
-        return [Task(id=name, question=exam_task(item.question)) for name, item in self._questions().items.items()]
-
-    def setting(self, task: Task) -> Setting:
-        """Nothing: whatever tools the bench is given."""
-        return Setting()
-
-    async def score(self, task: Task, result: Result, *, run: Run) -> tuple[Score, ...]:
-        """Judge ``result``. Raises InputError for a task that is none of this benchmark's, or an unknown judge."""
-        items = self._questions().items
-        if task.id not in items:
-            raise InputError(f"HLE has no text question {task.id!r}{nearest(task.id, items)}")
-        item = items[task.id]
-        return await score_exam(
-            self._judges(), question=item.question, right=item.answer, result=result, run=run, option=item.option
-        )
-
-    def _judges(self) -> tuple[str, ...]:
-        return tuple(judge for judge in (self.judge, self.second_judge) if judge is not None)
+    def questions(self) -> Mapping[str, Question]:
+        """The questions by id. Raises InputError that says what is missing and how to get it."""
+        return self._questions().items
 
     def _questions(self) -> Questions:
         file = locate("HLE", self.path, folder="hle", name=FILE, how=_HOW)
