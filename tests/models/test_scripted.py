@@ -18,6 +18,7 @@ from motet.models import weights
 from motet.models.model import Message, Request, ToolCall, ToolSpec
 from motet.models.providers import Models
 from motet.models.scripted import POLICIES, ScriptedModel, Turn, open_scripted
+from motet.models.scripted_policies import mistakes as tables
 from motet.models.scripted_policies.forms import fill
 from motet.models.scripted_policies.office import mistakes
 from motet.models.scripted_policies.scholar import lore
@@ -262,7 +263,7 @@ def test_a_factor_that_is_none_is_refused(name: str, words: str) -> None:
 
 
 @given(st.floats(0, 5), st.sampled_from([mistakes.shipped(), lore.shipped().table]))
-def test_every_rate_is_multiplied_and_stays_a_rate(factor: float, table: mistakes.Table) -> None:
+def test_every_rate_is_multiplied_and_stays_a_rate(factor: float, table: tables.Table) -> None:
     """A mistake that happens at a lower factor happens at a higher one too; at 0 none does."""
     for name, mistake in table.times(factor).mistakes.items():
         old = table.mistakes[name]
@@ -270,7 +271,7 @@ def test_every_rate_is_multiplied_and_stays_a_rate(factor: float, table: mistake
         assert mistake.alone == min(1.0, factor * old.alone)
         assert mistake.remedied == min(1.0, factor * old.remedied)
         assert (mistake.remedy, mistake.only) == (old.remedy, old.only)
-        for role in (*old.only, mistakes.ALONE):
-            weaker = mistakes.Tendency(table.times(factor + 1), role, "a task").to(name)
-            assert weaker or not mistakes.Tendency(table.times(factor), role, "a task").to(name)
-            assert not mistakes.Tendency(table.times(0), role, "a task").to(name)
+        for role in (*old.only, tables.ALONE):
+            weaker = tables.Tendency(table.times(factor + 1), role, "a task").to(name)
+            assert weaker or not tables.Tendency(table.times(factor), role, "a task").to(name)
+            assert not tables.Tendency(table.times(0), role, "a task").to(name)

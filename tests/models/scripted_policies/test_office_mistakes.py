@@ -9,8 +9,9 @@ import pytest
 from motet.bench.workbench import WorkBench
 from motet.inherit import Node, Workflow
 from motet.models.scripted import Policy
+from motet.models.scripted_policies.mistakes import ALONE, Table, Tendency
 from motet.models.scripted_policies.office import trade, with_mistakes
-from motet.models.scripted_policies.office.mistakes import ALONE, Table, Tendency, faultless, shipped
+from motet.models.scripted_policies.office.mistakes import faultless, shipped
 from motet.store.store import Store
 from motet.task import Task
 from motet.worlds.workbench.tables import State, table_of

@@ -9,19 +9,13 @@ For whoever steers such a team: ``trade.domains(question)``, ``trade.tools_for(q
 node, the edits that would help, and the remedy, the words that end it once they stand in the node's prompt.
 """
 
-from functools import cache
-from importlib.resources import files
-
-from motet.canonical import digest
 from motet.models.scripted_policies import control
 from motet.models.scripted_policies.office.policy import policy, with_mistakes
+from motet.models.scripted_policies.sources import version_of
 
 __all__ = ["policy", "version", "with_mistakes"]
 
 
-@cache
 def version() -> str:
-    """Changes whenever the policy may answer otherwise: a hash of this package's sources and table of mistakes, and the control half's version."""
-    names = {item.name: item for item in files(__package__).iterdir() if item.name.endswith((".py", ".yaml"))}
-    sources = digest({name: names[name].read_text(encoding="utf-8") for name in sorted(names)})
-    return f"{sources[:16]}-{control.version()}"
+    """Changes whenever the policy may answer otherwise: with its sources, its table of mistakes, or the control half."""
+    return version_of(__name__, control.__name__)

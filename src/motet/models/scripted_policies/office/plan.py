@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
 
+from motet.models.scripted_policies.mistakes import Tendency
 from motet.models.scripted_policies.office.asked import ANALYTICS, Arguments, Ask, Condition, Find
-from motet.models.scripted_policies.office.mistakes import Tendency
 from motet.models.scripted_policies.office.records import (
     IDS,
     PEOPLE,

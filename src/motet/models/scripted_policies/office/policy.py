@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from motet.models.model import Request, ToolCall
 from motet.models.scripted import Policy, Turn
 from motet.models.scripted_policies.control import answer
+from motet.models.scripted_policies.mistakes import Table, Tendency
 from motet.models.scripted_policies.office.asked import Arguments, Ask, Find
-from motet.models.scripted_policies.office.mistakes import Table, Tendency, shipped
+from motet.models.scripted_policies.office.mistakes import shipped
 from motet.models.scripted_policies.office.plan import Call, Plan, is_plan, make_plan, read_calls
 from motet.models.scripted_policies.office.records import Section, read_sections, write_section
 from motet.models.scripted_policies.office.search import look, pending, reader

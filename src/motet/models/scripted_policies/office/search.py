@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import TypeAlias
 
+from motet.models.scripted_policies.mistakes import Tendency
 from motet.models.scripted_policies.office.asked import (
     ANALYTICS,
     CALENDAR,
@@ -17,7 +18,6 @@ from motet.models.scripted_policies.office.asked import (
     Arguments,
     Find,
 )
-from motet.models.scripted_policies.office.mistakes import Tendency
 from motet.models.scripted_policies.office.records import (
     PAGE,
     TIMES,

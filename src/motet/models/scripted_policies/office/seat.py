@@ -10,8 +10,8 @@ from functools import cached_property
 
 from motet.models.model import Message, Request
 from motet.models.scripted_policies.forms import names
+from motet.models.scripted_policies.mistakes import ALONE
 from motet.models.scripted_policies.office.asked import DOMAINS, Arguments
-from motet.models.scripted_policies.office.mistakes import ALONE
 from motet.models.scripted_policies.office.plan import is_plan
 
 # The words by which each role is known; those that come first in the instructions count, since a node's own prompt follows its role's.

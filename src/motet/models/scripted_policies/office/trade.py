@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from motet.models.scripted_policies.mistakes import Table, Tendency
 from motet.models.scripted_policies.office.asked import DIRECTORY, Ask, Find
-from motet.models.scripted_policies.office.mistakes import Table, Tendency, faultless, shipped
+from motet.models.scripted_policies.office.mistakes import faultless, shipped
 from motet.models.scripted_policies.office.plan import (
     Call,
     choice_of,

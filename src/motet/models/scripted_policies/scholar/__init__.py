@@ -10,12 +10,11 @@ For whoever steers such a team: ``trade.faults(question, outputs)`` and ``trade.
 from motet.models.scripted_policies import control
 from motet.models.scripted_policies.scholar.lore import shipped
 from motet.models.scripted_policies.scholar.policy import policy, with_lore
+from motet.models.scripted_policies.sources import version_of
 
 __all__ = ["policy", "version", "with_lore"]
 
-_RULES = "1"
-
 
 def version() -> str:
-    """Changes whenever the policy may answer otherwise: with its rules, what is in its file, or the control half."""
-    return f"{_RULES}-{shipped().version}-{control.version()}"
+    """Changes whenever the policy may answer otherwise: with what is in its file, its sources, or the control half."""
+    return f"{shipped().version}-{version_of(__name__, control.__name__)}"

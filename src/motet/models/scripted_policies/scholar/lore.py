@@ -10,7 +10,7 @@ from typing import Literal
 import yaml
 
 from motet.canonical import digest
-from motet.models.scripted_policies.office.mistakes import Mistake, Table
+from motet.models.scripted_policies.mistakes import Mistake, Table
 from motet.value import Value
 
 

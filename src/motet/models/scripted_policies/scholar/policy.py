@@ -12,7 +12,7 @@ from motet.models.model import Request, ToolCall
 from motet.models.scripted import Turn
 from motet.models.scripted_policies.control import answer
 from motet.models.scripted_policies.forms import fill
-from motet.models.scripted_policies.office.mistakes import Tendency
+from motet.models.scripted_policies.mistakes import Tendency
 from motet.models.scripted_policies.scholar.lore import Lore, shipped
 from motet.models.scripted_policies.scholar.pages import Fact, Pages, base, names_in
 from motet.models.scripted_policies.scholar.reading import Reader

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from motet.models.model import Request
 from motet.models.scripted_policies.forms import names
-from motet.models.scripted_policies.office.mistakes import ALONE
+from motet.models.scripted_policies.mistakes import ALONE
 from motet.models.scripted_policies.scholar.lore import Lore
 from motet.models.scripted_policies.scholar.pages import Fact, read_citations, read_facts, read_given, read_pages
 

@@ -6,12 +6,11 @@ from the same file: invented rates that show how a team shares what it finds, an
 
 from motet.models.scripted_policies.searcher.lore import shipped
 from motet.models.scripted_policies.searcher.policy import policy, with_lore
+from motet.models.scripted_policies.sources import version_of
 
 __all__ = ["policy", "version", "with_lore"]
 
-_RULES = "1"
-
 
 def version() -> str:
-    """Changes whenever the policy may answer otherwise: with its rules, or what is in its file."""
-    return f"{_RULES}-{shipped().version}"
+    """Changes whenever the policy may answer otherwise: with what is in its file, or its sources."""
+    return f"{shipped().version}-{version_of(__name__)}"
