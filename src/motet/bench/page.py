@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from motet.bench.evolution import EvolutionRow
+from motet.bench.html import render_html
 from motet.bench.plots import picture
 from motet.bench.report import Report, SystemRow
 from motet.bench.scoring.statistics import Estimate
@@ -22,16 +22,13 @@ _LEAST = 5.0  # points to either side of no difference that are always shown
 
 def render_page(report: Report) -> str:
     """``report`` as HTML. Raises InputError when the plotting library is missing."""
-    from jinja2 import Environment
     from markupsafe import Markup
 
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(
-        files("motet.bench").joinpath("templates", "report.html").read_text(encoding="utf-8")
-    )
     # The plots are our own drawing; texts in them were escaped by the plotting library.
     pictures = [(title, Markup(picture)) for title, picture in _pictures(report)]  # noqa: S704
-    return template.render(
+    return render_html(
+        "motet.bench",
+        "report.html",
         report=report,
         pictures=pictures,
         limits=limits,

@@ -11,9 +11,11 @@ from motet.cli.modes import Mode
 from motet.cli.options import (
     CallsOption,
     EngineOption,
+    EpochsOption,
     HtmlOption,
     JsonOption,
     JudgeModelOption,
+    LimitOption,
     MetaModelOption,
     MoneyOption,
     ParallelOption,
@@ -21,6 +23,7 @@ from motet.cli.options import (
     ProgressOption,
     RayAddressOption,
     SecondsOption,
+    SeedOption,
     StoreOption,
     TokensOption,
     TotalMoneyOption,
@@ -62,10 +65,10 @@ def bench(
     options: Annotated[
         list[str] | None, typer.Option("-b", metavar="KEY=VALUE", help="Any other option of the benchmark.")
     ] = None,
-    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="The first N tasks.")] = None,
+    limit: LimitOption = None,
     sample: Annotated[int | None, typer.Option("--sample", metavar="K", help="K tasks, chosen by the seed.")] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of the sample and of the intervals.")] = 0,
-    epochs: Annotated[int, typer.Option("--epochs", metavar="E", min=1, help="How often each task is done.")] = 1,
+    seed: SeedOption = 0,
+    epochs: EpochsOption = 1,
     parallel: ParallelOption = None,
     engine: EngineOption = None,
     workers: WorkersOption = None,

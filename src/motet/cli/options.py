@@ -50,6 +50,14 @@ PriceOption: TypeAlias = Annotated[
     typer.Option("--price", metavar="IN,OUT", help="Dollars per million tokens, for a model whose price is not known."),
 ]
 
+# Of what a bench is made of.
+
+LimitOption: TypeAlias = Annotated[int | None, typer.Option("--limit", metavar="N", help="The first N tasks.")]
+SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", metavar="S", help="Of the sample and of the intervals.")]
+EpochsOption: TypeAlias = Annotated[
+    int, typer.Option("--epochs", metavar="E", min=1, help="How often each task is done.")
+]
+
 # Of a bench, whether it is begun or resumed.
 
 ParallelOption: TypeAlias = Annotated[

@@ -8,13 +8,16 @@ import typer
 
 from motet.cli.modes import Mode
 from motet.cli.options import (
+    EpochsOption,
     HtmlOption,
     JsonOption,
     JudgeModelOption,
+    LimitOption,
     MetaModelOption,
     ParallelOption,
     PriceOption,
     ProgressOption,
+    SeedOption,
     StoreOption,
     TotalMoneyOption,
     TotalTokensOption,
@@ -70,12 +73,12 @@ def study(
     options: Annotated[
         list[str] | None, typer.Option("-b", metavar="KEY=VALUE", help="An option of the benchmark.")
     ] = None,
-    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="The first N tasks.")] = None,
+    limit: LimitOption = None,
     sample: Annotated[
         int | None, typer.Option("--sample", metavar="K", help="K tasks, chosen by the seed (default: the study's).")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of the sample and of the intervals.")] = 0,
-    epochs: Annotated[int, typer.Option("--epochs", metavar="E", min=1, help="How often each task is done.")] = 1,
+    seed: SeedOption = 0,
+    epochs: EpochsOption = 1,
     parallel: ParallelOption = None,
     total_tokens: TotalTokensOption = None,
     total_money: TotalMoneyOption = None,

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from motet.bench.html import render_html
 from motet.bench.team import purposes, read_history
 from motet.cli.sight import Sight
 from motet.cli.story import sentence
@@ -108,18 +108,14 @@ def timeline(events: Sequence[EventRow]) -> Timeline:
 
 def render_page(store: Store, sight: Sight, events: Sequence[EventRow]) -> str:
     """The page of a run. Raises InputError where no team worked in it."""
-    from jinja2 import Environment
-
     found = timeline(events)
     if not found.peers:
         raise InputError(f"run {sight.row.id} is no bench and no team's: only those have an HTML page")
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(
-        files("motet.cli").joinpath("templates", "swimlane.html").read_text(encoding="utf-8")
-    )
     told = read_history(sight.result) if sight.result is not None else None
     roles = {name: columns["paid"] for name, columns in sight.columns("role").items()}
-    return template.render(
+    return render_html(
+        "motet.cli",
+        "swimlane.html",
         sight=sight,
         timeline=found,
         drawing=_draw(found),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from motet.bench.html import render_html
 from motet.bench.plots import picture
 from motet.studies.findings import Findings, Plot, Series, shown
 
@@ -18,17 +18,12 @@ _BANDS = 3  # lines beyond which bands would hide each other
 
 def render_page(findings: Findings) -> str:
     """``findings`` as HTML. Raises InputError when the plotting library is missing."""
-    from jinja2 import Environment
     from markupsafe import Markup
 
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(
-        files("motet.studies").joinpath("templates", "findings.html").read_text(encoding="utf-8")
-    )
     drawn = [(plot.title, _draw(plot)) for plot in findings.plots]
     # The plots are our own drawing; texts in them were escaped by the plotting library.
     pictures = [(title, Markup(svg)) for title, svg in drawn if svg is not None]  # noqa: S704
-    return template.render(findings=findings, pictures=pictures, shown=shown)
+    return render_html("motet.studies", "findings.html", findings=findings, pictures=pictures, shown=shown)
 
 
 def _draw(plot: Plot) -> str | None:
