@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 from collections import Counter
@@ -26,7 +25,7 @@ from motet.usage import Usage
 from motet.worlds.world import World
 from tests.inherit.studio import marks
 from tests.inherit.team import speaker, told
-from tests.runs.desk import TASK, Answer, Does, Says, go, new_run, sit
+from tests.runs.desk import TASK, Answer, BreakOff, Does, Says, go, new_run, sit
 
 Said: TypeAlias = "JsonValue | Exception | Callable[[Request], JsonValue | Exception]"
 
@@ -74,8 +73,7 @@ class Crew:
         self.run_id = ""
         self.offers: tuple[Offer, ...] = ()
         self._say = say
-        self._until: int | None = None
-        self._sitter: asyncio.Task[None] | None = None
+        self._broken = BreakOff(self.model)
         self._world = world
         self._namespace = f"crew-{next(_NUMBERS)}"
         self._system = system(model=self.model, tools=tuple(tools), **config)
@@ -98,16 +96,7 @@ class Crew:
 
         async def main() -> None:
             self.run_id = await new_run(self.store, task)
-            self._until = len(self.model.requests) + position
-            self._sitter = asyncio.current_task()
-            assert self._sitter is not None
-            try:
-                await self._sit(task, None)
-            except asyncio.CancelledError:
-                self._sitter.uncancel()
-                self._until = None
-                return
-            raise AssertionError(f"the run has no call {position}")
+            await self._broken.at(position, lambda: self._sit(task, None))
 
         go(main())
 
@@ -127,15 +116,9 @@ class Crew:
         finally:
             self.offers = run.offers
 
-    async def _break_off(self) -> Answer:
-        assert self._sitter is not None
-        self._sitter.cancel()
-        await asyncio.Event().wait()
-        raise AssertionError("cancelled before")
-
     def _answer(self, request: Request) -> Answer | Awaitable[Answer]:
-        if self._until is not None and len(self.model.requests) > self._until:
-            return self._break_off()
+        if self._broken.is_due:
+            return self._broken.happen()
         kind = kind_of(request)
         script = self.said.get(kind, ())
         if not script:

@@ -27,7 +27,7 @@ from motet.task import Result, Task
 from motet.tools.function import FunctionTool
 from motet.tools.tool import Tool
 from motet.usage import Usage
-from tests.runs.desk import TASK, Answer, Does, Says, go, new_run, sit
+from tests.runs.desk import TASK, Answer, BreakOff, Does, Says, go, new_run, sit
 
 Say: TypeAlias = "Callable[[Request], Answer | Awaitable[Answer]]"
 Speak: TypeAlias = "Callable[[str, Request], Answer | Awaitable[Answer]]"
@@ -130,8 +130,7 @@ class Crew:
         self.leaked: list[str] = []
         self._said: dict[str, Say] = {"write": write, "read": read, "judge": judge}
         self._speak = speak
-        self._until: int | None = None
-        self._sitter: asyncio.Task[None] | None = None
+        self._broken = BreakOff(self.model)
         self._namespace = f"fugue-{next(_NUMBERS)}"
         given = (opener(),) if tools is None else tuple(tools)
         self.system = system(
@@ -160,16 +159,7 @@ class Crew:
 
         async def main() -> None:
             self.run_id = await new_run(self.store, task)
-            self._until = len(self.model.requests) + position
-            self._sitter = asyncio.current_task()
-            assert self._sitter is not None
-            try:
-                await self._sit(task, None)
-            except asyncio.CancelledError:
-                self._sitter.uncancel()
-                self._until = None
-                return
-            raise AssertionError(f"the run has no call {position}")
+            await self._broken.at(position, lambda: self._sit(task, None))
 
         go(self._watched(main))
 
@@ -207,15 +197,9 @@ class Crew:
         finally:
             self.offers = run.offers
 
-    async def _break_off(self) -> Answer:
-        assert self._sitter is not None
-        self._sitter.cancel()
-        await asyncio.Event().wait()
-        raise AssertionError("cancelled before")
-
     def _answer(self, request: Request) -> Answer | Awaitable[Answer]:
-        if self._until is not None and len(self.model.requests) > self._until:
-            return self._break_off()
+        if self._broken.is_due:
+            return self._broken.happen()
         who = speaker(request)
         self.asked[who] += 1
         say = self._said.get(who)

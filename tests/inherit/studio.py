@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections import Counter
@@ -24,7 +23,7 @@ from motet.tools.tool import Tool
 from motet.usage import Usage
 from motet.worlds.world import World
 from tests.inherit.team import speaker, told
-from tests.runs.desk import TASK, Answer, Says, go, interrupted, new_run, sit
+from tests.runs.desk import TASK, Answer, BreakOff, Says, go, new_run, sit
 
 Said: TypeAlias = "JsonValue | Exception | Callable[[Request], JsonValue]"
 
@@ -109,8 +108,7 @@ class Studio:
         self.run_id = ""
         self._meta, self._judge = list(meta), list(judge)
         self._say = say
-        self._until: int | None = None
-        self._sitter: asyncio.Task[Any] | None = None
+        self._broken = BreakOff(self.model)
         # Of its own, where a test does not share one: the store of a module's tests would give it their results.
         self._namespace = namespace or f"studio-{next(_NUMBERS)}"
         self._world = world
@@ -134,16 +132,7 @@ class Studio:
 
         async def main() -> None:
             self.run_id = await new_run(self.store, task)
-            self._until, self._sitter = position, asyncio.current_task()
-            await interrupted(
-                self.store,
-                self.run_id,
-                lambda task, run: self._system.solve(task, run=run),
-                task=task,
-                world=self._world,
-                namespace=self._namespace,
-            )
-            self._until = None
+            await self._broken.at(position, lambda: self._sit(task))
 
         go(main())
 
@@ -161,16 +150,9 @@ class Studio:
         """Payloads of the last run's events of one kind."""
         return [event.payload for event in event_list(self.store, self.run_id) if event.kind == kind]
 
-    async def _cut_short(self) -> Answer:
-        """The whole sitting is cancelled while this call is on its way, as by Ctrl-C."""
-        assert self._sitter is not None
-        self._sitter.cancel()
-        await asyncio.Event().wait()
-        raise AssertionError("cancelled before")
-
     def _answer(self, request: Request) -> Answer | Awaitable[Answer]:
-        if self._until is not None and len(self.model.requests) > self._until:
-            return self._cut_short()
+        if self._broken.is_due:
+            return self._broken.happen()
         system = request.messages[0].content
         for name, first, script in (
             ("meta", "You design and improve", self._meta),

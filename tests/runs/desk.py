@@ -19,7 +19,6 @@ from motet.store.store import Store
 from motet.task import Result, Task
 from motet.tools.load import load_tools
 from motet.usage import Usage
-from motet.worlds.world import World
 
 T = TypeVar("T")
 TASK = Task(question="What is to be done?", id="task")
@@ -119,9 +118,7 @@ async def work_once(store: Store, run_id: str, work: Work, *, task: Task = TASK,
         return result
 
 
-async def interrupted(
-    store: Store, run_id: str, work: Work, *, task: Task = TASK, world: World | None = None, **options: Any
-) -> None:
+async def interrupted(store: Store, run_id: str, work: Work, *, task: Task = TASK, **options: Any) -> None:
     """One sitting that is broken off, as by Ctrl-C, where ``work`` raises CancelledError."""
     sitter = asyncio.current_task()
     assert sitter is not None
@@ -136,11 +133,45 @@ async def interrupted(
 
     try:
         async with sit(store, run_id, **options) as sitting:
-            await sitting.execute(Does(broken_off), task, world=world)
+            await sitting.execute(Does(broken_off), task)
     except asyncio.CancelledError:
         sitter.uncancel()
         return
     raise AssertionError("the work was to raise CancelledError")
+
+
+class BreakOff:
+    """Breaks a sitting off, as Ctrl-C does, while a call of ``model`` is on its way."""
+
+    def __init__(self, model: Says) -> None:
+        self._model = model
+        self._until: int | None = None
+        self._sitter: asyncio.Task[None] | None = None
+
+    async def at(self, position: int, work: Callable[[], Awaitable[object]]) -> None:
+        """Do ``work`` up to its call ``position``, counted from 0, of which there must be one."""
+        self._until = len(self._model.requests) + position
+        self._sitter = asyncio.current_task()
+        assert self._sitter is not None
+        try:
+            await work()
+        except asyncio.CancelledError:
+            self._sitter.uncancel()
+            self._until = None
+            return
+        raise AssertionError(f"the run has no call {position}")
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the model's latest call is the one."""
+        return self._until is not None and len(self._model.requests) > self._until
+
+    async def happen(self) -> Answer:
+        """The model's answer to that call: none."""
+        assert self._sitter is not None
+        self._sitter.cancel()
+        await asyncio.Event().wait()
+        raise AssertionError("cancelled before")
 
 
 def rows(store: Store, run_id: str) -> list[sa.Row[Any]]:
